@@ -48,7 +48,8 @@ KeyTable::KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, cons
   e.each_note(missing);
   if (missing.size() == parameters_.size())
     e.found("none of Megatron's names")
-        .help("if it has the model's own names, as FSDP2 saves them: `mckpt convert to-fsdp SRC DST` takes its weights, and `mckpt convert reshard` keeps its optimizer states, too, under their own names");
+        .help(
+            "if it has the model's own names, as FSDP2 saves them: `mckpt convert to-fsdp SRC DST` takes its weights, and `mckpt convert reshard` keeps its optimizer states, too, under their own names");
   throw e;
 }
 
@@ -68,6 +69,17 @@ void KeyTable::index_names() {
 i32 KeyTable::find(const std::string& name) const {
   auto at = by_name_.find(name);
   return at == by_name_.end() ? -1 : at->second;
+}
+
+i32 KeyTable::at(const std::string& name) const {
+  const i32 key = find(name);
+  if (key < 0) throw Error(Code::kInternal, "a rank has a key that is not in the table").tensor(name);
+  return key;
+}
+
+std::span<const CheckpointKey> KeyTable::keys_of(i32 parameter) const {
+  auto first = std::ranges::lower_bound(keys_, parameter, {}, &CheckpointKey::parameter);
+  return {first, std::ranges::upper_bound(first, keys_.end(), parameter, {}, &CheckpointKey::parameter)};
 }
 
 // Rows in the order of one cell do not depend on the number of cells, so under one name they are the same on

@@ -74,6 +74,9 @@ class KeyTable {
   i32 size() const { return static_cast<i32>(keys_.size()); }
   const CheckpointKey& operator[](i32 key) const { return keys_[key]; }
   i32 find(const std::string& name) const;  // -1: there is none
+  i32 at(const std::string& name) const;    // throws kInternal: a rank has no other keys than its model
+  // The keys of a parameter, in the order of its rows.
+  std::span<const CheckpointKey> keys_of(i32 parameter) const;
   // The key that stores the same items in the same order as a key of another table of the model; -1: there is
   // none.
   i32 find_alike(const CheckpointKey& other) const;

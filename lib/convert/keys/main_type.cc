@@ -1,3 +1,4 @@
+// A weight has a key in the table; whatever has none keeps its type.
 #include "convert/keys/main_type.h"
 
 #include <string>

@@ -70,7 +70,7 @@ class ChunkList {
 };
 
 // The chunks of a result, as a layout places them.
-class PlannedChunks final : public ChunkList {
+class PlannedChunks : public ChunkList {
  public:
   // key(): table_key[k] for key k of the layout. Both outlive this.
   PlannedChunks(const DcpLayout& layout, std::span<const i32> table_key)

@@ -14,7 +14,6 @@
 #include <array>
 #include <iterator>
 
-#include "convert/own/named_dict.h"
 #include "convert/own/saved_dicts.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"

@@ -29,7 +29,7 @@ std::string_view number_of(std::string_view name) {
 // One matching; run() is called once.
 class Matching {
  public:
-  Matching(const Store& store, const std::vector<ModelParameter>& known) : store_(store), known_(known) {}
+  Matching(const Store& store, std::span<const ModelParameter> known) : store_(store), known_(known) {}
 
   NumberedStates run() {
     read_shapes();
@@ -51,7 +51,7 @@ class Matching {
   std::vector<OrderedParameter> order() const;
 
   const Store& store_;
-  const std::vector<ModelParameter>& known_;
+  const std::span<const ModelParameter> known_;
   NameMap<std::string, std::vector<i64>> shapes_;  // by number
   std::vector<NumberGroup> groups_;
 };
@@ -133,7 +133,7 @@ bool has_numbered_states(const Store& store) {
   return false;
 }
 
-NumberedStates numbered_states(const Store& store, const std::vector<ModelParameter>& known) {
+NumberedStates numbered_states(const Store& store, std::span<const ModelParameter> known) {
   return Matching(store, known).run();
 }
 

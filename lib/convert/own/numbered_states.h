@@ -4,7 +4,7 @@
 // (convert/own/number_matching.h).
 #pragma once
 
-#include <vector>
+#include <span>
 
 #include "convert/own/number_matching.h"
 
@@ -19,6 +19,6 @@ bool has_numbered_states(const Store& store);
 // pre: has_numbered_states(). `known`: the parameters of the model in its order, as one rank has them; empty
 // for a model that is not known, whose order is that of .metadata. Throws kNotHeld with the reason if the
 // numbers cannot be given to parameters without doubt.
-NumberedStates numbered_states(const Store& store, const std::vector<ModelParameter>& known);
+NumberedStates numbered_states(const Store& store, std::span<const ModelParameter> known);
 
 }  // namespace mckpt::impl

@@ -61,8 +61,7 @@ class CellKeys {
   void add(const KeyTable& table, const FsdpRun& run, FsdpLayout::StoredKey stored) {
     const ModelParameter& p = parameters_[stored.parameter];
     std::string name = layout_->name(stored);
-    i32 key = table.find(*model_key(name));
-    if (key < 0) throw Error(Code::kInternal, "a rank has a key that is not in the table").tensor(name);
+    const i32 key = table.at(*model_key(name));
     std::optional<ItemRange> shards = layout_->shards_of(stored);
     shards_.push_back({p.expert(), shards.value_or(ItemRange{0, std::numeric_limits<i64>::max()})});
     keys_.push_back({std::move(stored), key, run.of(p, name)});

@@ -118,7 +118,7 @@ class Joining {
   const RunFacts& run_;
   const RankReading reading_;
   const RankFiles ranks_;
-  std::vector<bool> used_;                // by tensor of the source
+  std::vector<bool> used_;  // by tensor of the source
   NameMap<std::string, Joined> joined_;
   std::vector<std::string> order_;           // their keys
   NameSet<std::string> optioned_;            // parameters whose options are made

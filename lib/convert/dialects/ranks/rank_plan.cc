@@ -74,9 +74,7 @@ class RankPlan::Builder {
 
   Held held_of(const std::vector<ModelParameter>& parameters, i32 index, i32 chunk) const {
     const ModelParameter& p = parameters[index];
-    const i32 key = keys_.find(p.global_name);
-    if (key < 0)
-      throw Error(Code::kInternal, "a rank has a parameter that is not in the table").tensor(p.global_name);
+    const i32 key = keys_.at(p.global_name);
     std::string name = name_in_file(p, run_.run.spelling);
     const DType dtype = run_.of(p, name);
     FsdpTensor box = std::move(rank_rows(parameters, index, keys_.map().model())[0].box);

@@ -106,19 +106,19 @@ void Translation::add_one(i64 t, const std::string& name, std::string_view front
 // Adds the parts of tensor t, which is the parameter of that name or a state of it, if Megatron stores it in
 // parts and the shape is that of the whole parameter. False: the tensor is to be added whole.
 bool Translation::add_split(i64 t, std::string_view name, std::string_view front, std::string_view tail) {
-  std::span<const FusedPart> parts = table_.apart(name);
+  std::span<const CheckpointKey> parts = table_.apart(name);
   if (parts.empty()) return false;
   std::span<const i64> dims = source_.dims(t);
   const ModelParameter& p = table_.parameter(parts[0]);
   const i64 cells = cells_of(p, cells_);
   bool whole = std::ranges::equal(dims, p.shape().dims());
   if (!dims.empty() && (!whole || cells < 1 || dims[0] % cells != 0)) return false;
-  for (const FusedPart& part : parts) {
-    if (!dims.empty() && !part.divides(cells))
+  for (const CheckpointKey& part : parts) {
+    if (!dims.empty() && !StateDictTable::divides(part, cells))
       throw Error(Code::kUnknownPartition, "this number of tensor-parallel ranks cannot have cut a parameter")
           .file(source_.root())
           .tensor(source_.name(t))
-          .expected(cat("a divisor of its ", counted(part.rows, "row")))
+          .expected(cat("a divisor of its ", counted(part.shape[0], "row")))
           .found(cells)
           .help("give the number of ranks with `source_tp`, for experts with `source_etp`");
     std::vector<i64> own(dims.begin(), dims.end());
@@ -126,11 +126,11 @@ bool Translation::add_split(i64 t, std::string_view name, std::string_view front
     if (own.empty()) {
       pieces.push_back({t});
     } else {
-      own[0] = part.rows;
+      own[0] = part.shape[0];
       for (const StateDictTable::Rows& r : table_.rows(part, cells))
         pieces.push_back({t, {}, r.in_whole, r.count, r.in_part});
     }
-    out_->add(cat(front, part.key, tail), std::move(own), std::move(pieces));
+    out_->add(cat(front, part.name, tail), std::move(own), std::move(pieces));
   }
   return true;
 }

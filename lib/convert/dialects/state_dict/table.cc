@@ -10,37 +10,33 @@ namespace mckpt::impl {
 
 StateDictTable::StateDictTable(const ModelMap* map, const RunSetup& setup) {
   if (!map) return;
-  parameters_ = map->parameters(Grid{}, Cell{}, setup);
-  for (i32 i = 0; i < static_cast<i32>(parameters_.size()); i++) {
-    const ModelParameter& p = parameters_[i];
-    const KeySplit split = p.split != KeySplit::kNone ? p.split : rule_named(p.row->rule).parts;
-    if (split == KeySplit::kNone) continue;
-    const std::vector<Piece> pieces = pieces_of(split, map->model(), {p.shape()}, Part{});
-    for (i64 n = 0; n < std::ssize(pieces); n++)
-      parts_.push_back({piece_key(split, p.global_name, pieces[n]), i, pieces[n].first_row, pieces[n].rows, n,
-                        std::ssize(pieces)});
-  }
-  for (i64 n = 0; n < std::ssize(parts_); n++) {
-    part_.emplace(parts_[n].key, n);
-    first_part_.emplace(parameter(parts_[n]).global_name, n);
-  }
+  parts_.emplace(*map, setup, [](const ModelParameter& p) {
+    return p.split != KeySplit::kNone ? p.split : rule_named(p.row->rule).parts;
+  });
+  for (i32 i = 0; i < static_cast<i32>(parameters().size()); i++)
+    if (parameters()[i].split != KeySplit::kNone) of_name_.emplace(parameters()[i].global_name, i);
 }
 
-std::span<const FusedPart> StateDictTable::apart(std::string_view parameter) const {
-  const auto first = first_part_.find(parameter);
-  if (first == first_part_.end()) return {};
-  const FusedPart& part = parts_[first->second];
-  if (parameters_[part.parameter].split == KeySplit::kNone) return {};
-  return parts_with(part);
+std::span<const ModelParameter> StateDictTable::parameters() const {
+  return parts_ ? std::span(parts_->parameters()) : std::span<const ModelParameter>();
 }
 
-const FusedPart* StateDictTable::find(std::string_view key) const {
-  const auto at = part_.find(key);
-  return at == part_.end() ? nullptr : &parts_[at->second];
+std::span<const CheckpointKey> StateDictTable::apart(std::string_view parameter) const {
+  const auto at = of_name_.find(parameter);
+  return at == of_name_.end() ? std::span<const CheckpointKey>() : parts_->keys_of(at->second);
 }
 
-std::vector<StateDictTable::Rows> StateDictTable::rows(const FusedPart& part, i64 cells) const {
-  const i64 each = part.rows / cells, whole = parameter(part).shape()[0] / cells;
+const CheckpointKey* StateDictTable::find(const std::string& key) const {
+  const i32 at = parts_ ? parts_->find(key) : -1;
+  return at < 0 || parts_->keys_of((*parts_)[at].parameter).size() == 1 ? nullptr : &(*parts_)[at];
+}
+
+bool StateDictTable::divides(const CheckpointKey& part, i64 cells) {
+  return part.shape[0] % cells == 0 && part.first_row % cells == 0;
+}
+
+std::vector<StateDictTable::Rows> StateDictTable::rows(const CheckpointKey& part, i64 cells) const {
+  const i64 each = part.shape[0] / cells, whole = parameter(part).shape()[0] / cells;
   std::vector<Rows> out;
   for (i64 cell = 0; cell < cells; cell++)
     out.push_back({cell * whole + part.first_row / cells, cell * each, each});

@@ -5,10 +5,10 @@
 //   stored by 2 ranks    [gate 0-3 | up 0-3 | gate 4-7 | up 4-7]
 //   weight_w             rows 0-3 and 8-11          weight_v   rows 4-7 and 12-15
 //
-// One view takes parameters apart along the table (state_dict_pieces.h), another puts them together
-// (whole_parameters.h).
+// One view takes parameters apart along the table, another puts them together.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,16 +23,6 @@ namespace mckpt::impl {
 
 class ModelMap;
 
-// A part of a parameter; rows are counted as one rank alone has them.
-struct FusedPart {
-  std::string key;
-  i32 parameter = 0;
-  i64 first_row = 0, rows = 0;
-  i64 number = 0, count = 0;  // which of how many parts
-
-  bool divides(i64 cells) const { return cells > 0 && rows % cells == 0 && first_row % cells == 0; }
-};
-
 class StateDictTable {
  public:
   // Rows that the whole parameter and a part of it share.
@@ -43,24 +33,24 @@ class StateDictTable {
   // Null: no model is known, and the table is empty.
   StateDictTable(const ModelMap* map, const RunSetup& setup);
 
-  const std::vector<ModelParameter>& parameters() const { return parameters_; }
-  const ModelParameter& parameter(const FusedPart& part) const { return parameters_[part.parameter]; }
+  // The parameters as one rank alone has them.
+  std::span<const ModelParameter> parameters() const;
+  const ModelParameter& parameter(const CheckpointKey& part) const { return parts_->parameter(part); }
   // The parts that fsdp_dtensor has in place of the parameter; none: it has it whole, or does not know it.
-  std::span<const FusedPart> apart(std::string_view parameter) const;
+  std::span<const CheckpointKey> apart(std::string_view parameter) const;
   // The part of that key, of any parameter that can be stored in parts; null: there is none.
-  const FusedPart* find(std::string_view key) const;
-  // All parts of the part's parameter.
-  std::span<const FusedPart> parts_with(const FusedPart& part) const {
-    return std::span(&part - part.number, static_cast<std::size_t>(part.count));
+  const CheckpointKey* find(const std::string& key) const;
+  // All parts of the part's parameter, in the order of its rows.
+  std::span<const CheckpointKey> parts_with(const CheckpointKey& part) const {
+    return parts_->keys_of(part.parameter);
   }
-  // pre: the part divides by the cells that wrote the parameter.
-  std::vector<Rows> rows(const FusedPart& part, i64 cells) const;
+  // Whether so many cells can have written the part, each its share, and then the rows of each.
+  static bool divides(const CheckpointKey& part, i64 cells);
+  std::vector<Rows> rows(const CheckpointKey& part, i64 cells) const;
 
  private:
-  std::vector<ModelParameter> parameters_;
-  std::vector<FusedPart> parts_;                    // parameter by parameter
-  NameMap<std::string_view, i64> first_part_;  // of a parameter
-  NameMap<std::string_view, i64> part_;        // by key
+  std::optional<KeyTable> parts_;           // every fused parameter in parts
+  NameMap<std::string_view, i32> of_name_;  // parameters that fsdp_dtensor has in parts
 };
 
 // How many cells wrote a parameter one after the other, each its own rows; 1 for a parameter without such

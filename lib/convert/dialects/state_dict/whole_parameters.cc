@@ -31,9 +31,7 @@ using WholeId = std::tuple<i32, std::string, bool>;
 class MakingWhole {
  public:
   MakingWhole(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup)
-      : out_(std::make_unique<PieceStore>(std::move(store))),
-        source_(out_->source()),
-        table_(&map, setup) {}
+      : out_(std::make_unique<PieceStore>(std::move(store))), source_(out_->source()), table_(&map, setup) {}
 
   WholeParameters run(bool weights_only) {
     for (i64 t = 0; t < source_.tensor_count(); t++) find(t);
@@ -46,7 +44,7 @@ class MakingWhole {
 
  private:
   struct Place {
-    const FusedPart* part = nullptr;  // null: the tensor is no part of anything
+    const CheckpointKey* part = nullptr;  // null: the tensor is no part of anything
     std::string field;
     bool value = false;  // without dimensions
     WholeId id() const { return {part->parameter, field, value}; }
@@ -63,14 +61,11 @@ class MakingWhole {
         out.field = name.substr(name.rfind('.') + 1);
       }
     if (!key) return out;
-    const FusedPart* part = table_.find(*key);
+    const CheckpointKey* part = table_.find(*key);
     if (!part) return out;
-    const Shape& whole = table_.parameter(*part).shape();
     std::span<const i64> dims = source_.dims(t);
-    bool rows = !dims.empty() && dims[0] == part->rows &&
-                std::ranges::equal(dims.subspan(1), whole.dims().subspan(1));
     out.value = dims.empty() && !out.field.empty();
-    if (rows || out.value) out.part = part;
+    if (out.value || std::ranges::equal(dims, part->shape.dims())) out.part = part;
     return out;
   }
 
@@ -78,8 +73,9 @@ class MakingWhole {
     Place place = place_of(t);
     if (!place.part) return;
     Whole& whole = wholes_[place.id()];
-    whole.tensors.resize(static_cast<std::size_t>(place.part->count), -1);
-    whole.tensors[place.part->number] = t;
+    const std::span<const CheckpointKey> parts = table_.parts_with(*place.part);
+    whole.tensors.resize(parts.size(), -1);
+    whole.tensors[place.part - parts.data()] = t;
   }
 
   // Only the value of the first part is taken, and the view hides the others, so they are compared here.
@@ -112,9 +108,10 @@ class MakingWhole {
     const ModelParameter& p = table_.parameter(*place.part);
     std::vector<StorePiece> pieces;
     if (place.value) pieces.push_back({tensors[0]});  // one value, which all parts have
-    for (const FusedPart& part : table_.parts_with(*place.part))
+    auto tensor = tensors.begin();
+    for (const CheckpointKey& part : table_.parts_with(*place.part))
       for (const StateDictTable::Rows& r : table_.rows(part, 1))
-        if (!place.value) pieces.push_back({tensors[part.number], {}, r.in_part, r.count, r.in_whole});
+        if (!place.value) pieces.push_back({*tensor++, {}, r.in_part, r.count, r.in_whole});
     if (!place.value) dims[0] = p.shape()[0];
     bool state = !place.field.empty();
     if (!state) made_whole_.insert(p.global_name);

@@ -36,7 +36,7 @@ std::vector<TorchDistPlace> of_layers(TorchDistPlace place) {
 
 // The rows of the parameter that its cell has of one part, or of all, under the name of the whole: the cells
 // share the rows behind `before`.
-TorchDistRow row_of(const ModelParameter& p, const TorchDistForm& form, Piece piece, i64 before) {
+TorchDistRow row_of(const ModelParameter& p, const SavedForm& form, Piece piece, i64 before) {
   TorchDistRow row{p.global_name, form.name, piece, {}, {p.shape().dims().begin(), p.shape().dims().end()}};
   if (!row.sizes.empty()) row.sizes[0] = piece.rows;
   row.offsets.resize(row.sizes.size());
@@ -70,8 +70,8 @@ KeySplit torch_dist_split(const ModelParameter& p) {
   return fused == KeySplit::kSwiglu ? KeySplit::kNone : fused;
 }
 
-TorchDistForm torch_dist_form(const ModelParameter& p, bool own_norms) {
-  TorchDistForm form{p.global_name, torch_dist_split(p)};
+SavedForm torch_dist_form(const ModelParameter& p, bool own_norms) {
+  SavedForm form{p.global_name, torch_dist_split(p)};
   if (std::optional<std::string> own = own_norms ? own_norm_of_experts(p) : std::nullopt) form.name = *own;
   if (std::optional<Respelt> other = other_name(form.name);
       other && other_names()[other->row].why == SpellingKind::kSubmoduleConv)
@@ -79,8 +79,8 @@ TorchDistForm torch_dist_form(const ModelParameter& p, bool own_norms) {
   return form;
 }
 
-std::vector<TorchDistForm> torch_dist_forms(const ModelParameter& p, const std::string& name) {
-  std::vector<TorchDistForm> forms{{name, KeySplit::kNone}};
+std::vector<SavedForm> torch_dist_forms(const ModelParameter& p, const std::string& name) {
+  std::vector<SavedForm> forms{{name, KeySplit::kNone}};
   for (KeySplit split : {p.split, rule_named(p.row->rule).parts})
     if (split != forms.back().split) forms.push_back({name, split});
   return forms;
@@ -94,7 +94,7 @@ std::optional<std::string> own_norm_of_experts(const ModelParameter& p) {
   return cat(name.substr(0, at), kFused, name.substr(at + kNorm.size()));
 }
 
-std::vector<TorchDistRow> torch_dist_rows(const ModelParameter& p, const TorchDistForm& form,
+std::vector<TorchDistRow> torch_dist_rows(const ModelParameter& p, const SavedForm& form,
                                           const ModelConfig& model) {
   const KeySplit parts = form.split == KeySplit::kNone ? rule_named(p.row->rule).parts : form.split;
   if (parts == KeySplit::kNone) return {row_of(p, form, {"", 0, p.shape().rank() ? p.shape()[0] : 1}, 0)};

@@ -46,7 +46,7 @@ TorchDistPlace torch_dist_place(std::string_view name, bool stacked);
 std::string torch_dist_state(std::string_view kind, std::string_view place);
 
 // How a save has a parameter: the name by which its places are found, and the parts that have tensors.
-struct TorchDistForm {
+struct SavedForm {
   std::string name;
   KeySplit split = KeySplit::kNone;
 };
@@ -55,9 +55,9 @@ struct TorchDistForm {
 KeySplit torch_dist_split(const ModelParameter& p);
 // The form that Megatron writes. `own_norms`: norms in front of experts have the name of Megatron's own
 // modules. Convolutions have their name with a dot in any case.
-TorchDistForm torch_dist_form(const ModelParameter& p, bool own_norms);
+SavedForm torch_dist_form(const ModelParameter& p, bool own_norms);
 // All forms of a parameter under that name, in the order in which a reader looks for them.
-std::vector<TorchDistForm> torch_dist_forms(const ModelParameter& p, const std::string& name);
+std::vector<SavedForm> torch_dist_forms(const ModelParameter& p, const std::string& name);
 
 // The name under which Megatron's own modules save the norm in front of experts, as if it were fused:
 // "...mlp.linear_fc1.layer_norm_weight" of "...pre_mlp_layernorm.weight". Nothing for another parameter.
@@ -74,7 +74,7 @@ struct TorchDistRow {
 // The rows that the cell of the parameter has, which are all of its items. The parts of a fused parameter are
 // rows of their own in either form, as each cell has its share of each of them. Throws what pieces_of()
 // throws.
-std::vector<TorchDistRow> torch_dist_rows(const ModelParameter& p, const TorchDistForm& form,
+std::vector<TorchDistRow> torch_dist_rows(const ModelParameter& p, const SavedForm& form,
                                           const ModelConfig& model);
 
 }  // namespace mckpt::impl

@@ -37,7 +37,7 @@ constexpr const char* kSaveByParameter =
 // A parameter, and the forms in which the checkpoint may have it.
 struct Sought {
   ModelParameter parameter;
-  std::vector<TorchDistForm> forms{};
+  std::vector<SavedForm> forms{};
 };
 
 // fsdp_dtensor stores the parameters of Mamba mixers whole, one part after the other.
@@ -70,10 +70,10 @@ class Translation {
   using Names = NameMap<std::string_view, i64>;
 
   void gather();
-  bool has(const ModelParameter& p, std::span<const TorchDistForm> forms, std::string_view kind) const;
+  bool has(const ModelParameter& p, std::span<const SavedForm> forms, std::string_view kind) const;
   std::string stored_name(ModelParameter& p) const;
   void add(const Sought& s, std::string_view kind);
-  bool add_form(const ModelParameter& p, const TorchDistForm& form, std::string_view kind);
+  bool add_form(const ModelParameter& p, const SavedForm& form, std::string_view kind);
   void put_whole(std::string_view kind, const ModelParameter& p, std::vector<i64> dims, StorePiece piece);
   void join(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const;
   void add_rest();
@@ -146,9 +146,9 @@ void Translation::put(std::string_view kind, std::string_view name, std::vector<
 }
 
 // Whether the section of that kind has a parameter in one of the forms.
-bool Translation::has(const ModelParameter& p, std::span<const TorchDistForm> forms,
+bool Translation::has(const ModelParameter& p, std::span<const SavedForm> forms,
                       std::string_view kind) const {
-  return std::ranges::any_of(forms, [&](const TorchDistForm& form) {
+  return std::ranges::any_of(forms, [&](const SavedForm& form) {
     return find(kind, torch_dist_rows(p, form, model_)[0].name).has_value();
   });
 }
@@ -168,12 +168,12 @@ std::string Translation::stored_name(ModelParameter& p) const {
 }
 
 void Translation::add(const Sought& s, std::string_view kind) {
-  for (const TorchDistForm& form : s.forms)
+  for (const SavedForm& form : s.forms)
     if (add_form(s.parameter, form, kind)) return;
 }
 
 // Adds what the checkpoint has of a parameter in that form; false if it has nothing.
-bool Translation::add_form(const ModelParameter& p, const TorchDistForm& form, std::string_view kind) {
+bool Translation::add_form(const ModelParameter& p, const SavedForm& form, std::string_view kind) {
   const bool apart = form.split != KeySplit::kNone;
   bool found = false;
   std::vector<StorePiece> all;

@@ -65,7 +65,6 @@ class PlanMaker {
   void add_extra_state(const ModelParameter& p, const TorchDistPlace& place, i32 rank);
   std::vector<i64> leading_dims(const ModelParameter& p, const TorchDistPlace& place) const;
   bool is_stacked(const ModelParameter& p) const;
-  i32 key_of(const std::string& name) const;
 
   const KeyTable& keys_;
   const TorchDistRun& run_;
@@ -129,14 +128,8 @@ std::vector<i64> PlanMaker::leading_dims(const ModelParameter& p, const TorchDis
   return dims;
 }
 
-i32 PlanMaker::key_of(const std::string& name) const {
-  i32 key = keys_.find(name);
-  if (key < 0) throw Error(Code::kInternal, "a rank has a key that is not in the table").tensor(name);
-  return key;
-}
-
 void PlanMaker::add_row(const ModelParameter& p, const TorchDistRow& row, i32 rank) {
-  const i32 key = key_of(row.key);
+  const i32 key = keys_.at(row.key);
   const CheckpointKey& k = keys_[key];
   const TorchDistPlace place = torch_dist_place(row.name, is_stacked(p));
   std::vector<i64> offsets = place.at, sizes(place.at.size(), 1);
@@ -215,15 +208,8 @@ TorchDistPlan::TorchDistPlan(const KeyTable& keys, const TorchDistRun& run, cons
 }
 
 ChunkList::Box TorchDistChunks::box(i64 c) const {
-  DcpLayout::Chunk chunk = plan_.layout.chunk(c);
-  return {chunk.offsets.subspan(leading(c)), chunk.sizes.subspan(leading(c))};
-}
-
-std::span<const i64> TorchDistChunks::dims(i64 c) const { return of(c).shape.dims().subspan(leading(c)); }
-
-ChunkList::Place TorchDistChunks::place(i64 c) const {
-  DcpLayout::Chunk chunk = plan_.layout.chunk(c);
-  return {chunk.rank, chunk.data_offset(), dtype(c)};
+  const Box whole = PlannedChunks::box(c);
+  return {whole.offsets.subspan(leading(c)), whole.sizes.subspan(leading(c))};
 }
 
 }  // namespace mckpt::impl

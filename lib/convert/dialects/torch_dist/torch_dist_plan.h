@@ -54,8 +54,8 @@ struct TorchDistRun : StoredTypes {
   bool stacked = false;        // stacks_layers()
   // Norms in front of experts have the name of Megatron's own modules: own_norm_of_experts()
   bool own_norms = false;
-  Adjust adjust{};       // of the parameters of each rank, such as their types; may be empty
-  int threads = 1;       // that plan
+  Adjust adjust{};  // of the parameters of each rank, such as their types; may be empty
+  int threads = 1;  // that plan
 };
 
 // A state of the optimizer that is stored for a key.
@@ -82,22 +82,15 @@ struct TorchDistPlan {
 
 // The chunks of a TorchDistPlan under the keys of its table: a chunk of a tensor of all layers is a box of
 // the key of its own layer. The plan outlives this.
-class TorchDistChunks final : public ChunkList {
+class TorchDistChunks final : public PlannedChunks {
  public:
-  explicit TorchDistChunks(const TorchDistPlan& plan) : plan_(plan) {}
+  explicit TorchDistChunks(const TorchDistPlan& plan) : PlannedChunks(plan.layout, {}), plan_(plan) {}
 
-  i64 size() const override { return plan_.layout.chunk_count(); }
   i32 key(i64 c) const override { return plan_.table_key[c]; }
   Box box(i64 c) const override;
-  std::span<const i64> dims(i64 c) const override;
-  DType dtype(i64 c) const override { return of(c).dtype; }
-  Place place(i64 c) const override;
-  i32 tensor(i64 c) const override { return plan_.layout.chunk(c).key; }
-  std::string name(i64 c) const override { return of(c).name.text; }
-  const DcpTensorFrame* frame(i64 c) const override { return plan_.layout.chunk(c).frame; }
+  std::span<const i64> dims(i64 c) const override { return PlannedChunks::dims(c).subspan(leading(c)); }
 
  private:
-  const DcpLayoutKey& of(i64 c) const { return plan_.layout.key(tensor(c)); }
   std::size_t leading(i64 c) const { return static_cast<std::size_t>(plan_.leading[tensor(c)]); }
 
   const TorchDistPlan& plan_;

@@ -41,7 +41,8 @@ bool round_trip(const ModelMap& map, const Form& form) {
       DcpName name{cat(kStateFront, keys[k].name, ".exp_avg"), {}};
       states.push_back({{v2 ? state_dict_state(keys[k].name, "exp_avg") : name, DType::kF32}});
     }
-    const FsdpPlan plan(keys, run, [](std::vector<ModelParameter>&) {}, states);
+    const FsdpPlan plan(
+        keys, run, [](std::vector<ModelParameter>&) {}, states);
     ItemNumbers numbers(map);
     std::unique_ptr<Store> view = store_of(plan.layout, numbers, [&](i64 c) {
       const DcpLayout::Chunk chunk = plan.layout.chunk(c);

@@ -34,7 +34,8 @@ bool round_trip(const ModelMap& map, const Form& form) {
     run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, {VocabChoice::kAuto, 0}), DType::kBF16};
     run.run.whole = true, run.run.spelling = form.spelling;
     const KeyTable keys(map, run.run, {run.grid.tp, run.grid.etp});
-    const RankPlan plan(keys, run, [](std::vector<ModelParameter>&) {}, [](PickleWriter&, i64) {});
+    const RankPlan plan(
+        keys, run, [](std::vector<ModelParameter>&) {}, [](PickleWriter&, i64) {});
     ItemNumbers numbers(map);
     auto files = std::make_unique<TableStore>("memory");
     files->add_file("data", 0);
