@@ -289,9 +289,9 @@ Spelling DcpStore::spelling_of_names() const {
 }
 
 // Callers hold a Store; these functions are about what only a DCP folder has.
-RunFacts dcp_run_facts(const Store& store) {
+RunSizes dcp_run_sizes(const Store& store) {
   const auto* dcp = dynamic_cast<const DcpStore*>(&store);
-  return dcp == nullptr ? RunFacts{} : dcp->run_facts_found();
+  return dcp == nullptr ? RunSizes{} : dcp->run_sizes_found();
 }
 
 std::vector<Finding> dcp_damage(const Store& store, CheckedPart part) {

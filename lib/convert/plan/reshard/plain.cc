@@ -1,6 +1,7 @@
 // PlainLayout divides the rows of every tensor evenly and keeps the nesting of the saved dicts.
 #include "convert/plan/reshard/plain.h"
 
+#include "convert/dialects/torch_dist/read_facts.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/open/opened.h"
 #include "convert/open/source_model.h"
@@ -38,6 +39,10 @@ bool has_states_of_megatron(const Store& store) {
   return false;
 }
 
+RunFacts facts_of(const Store& store) {
+  return dcp_dialect(store) == DcpDialect::kTorchDist ? torch_dist_facts(store) : facts_of_objects(store);
+}
+
 // The reason in the note that names are kept: "as 'rng' and 3 more belong to no known convention".
 std::string why_kept(const Store& store) {
   const DcpDialect dialect = dcp_dialect(store).value_or(DcpDialect::kPlain);
@@ -64,7 +69,8 @@ class PlainTarget final : public Target {
     notes.note(
         cat("names   are kept, ", why_kept(store), ": the rows of each tensor are divided over the ranks"));
     std::optional<i64> iteration =
-        iteration_of_result(store, options.iteration, !weights_only_ && has_states_of_megatron(store), notes);
+        iteration_of_result(store, options.iteration, !weights_only_ && has_states_of_megatron(store),
+                            [&] { return facts_of(store).iteration(); }, notes);
     identified.result = plan_iteration(*this, plan_.layout, options.target, iteration, all_beside(store, {}));
     identified.settings.emplace("reshard by key", MCKPT_VERSION);
     set_run(*identified.settings, options.grid, options.fsdp, options.frozen);
