@@ -15,12 +15,12 @@ namespace {
 // Takes each number from the first of: the options, the args, the default.
 class Chooser {
  public:
-  Chooser(const CommandLine& line, const RunFacts* args, LayoutGrid& out)
+  Chooser(const CommandLine& line, const RunSizes* args, LayoutGrid& out)
       : line_(line), args_(args), out_(out) {}
 
   // `said`: what the args say. Sets `value` only from the args.
   template <typename T>
-  void choose(std::string_view name, std::optional<T> RunFacts::*said, T& value) {
+  void choose(std::string_view name, std::optional<T> RunSizes::*said, T& value) {
     std::string_view from = line_.given(cat("--", name)) ? kFromOption : kByDefault;
     if (from == kByDefault && args_ && args_->*said) {
       value = *(args_->*said);
@@ -31,7 +31,7 @@ class Chooser {
 
  private:
   const CommandLine& line_;
-  const RunFacts* args_;
+  const RunSizes* args_;
   LayoutGrid& out_;
 };
 
@@ -61,7 +61,7 @@ std::string origins_text(const LayoutGrid& l) {
              options.empty() ? "" : cat("; ", options, " from the options"));
 }
 
-void add_notes(LayoutGrid& l, const LayoutFlags& flags, const RunFacts* args) {
+void add_notes(LayoutGrid& l, const LayoutFlags& flags, const RunSizes* args) {
   if (std::string text = origins_text(l); !text.empty()) l.notes.note(cat("grid    ", text));
   if (args && args->pipeline_stages.value_or(1) > 1 && l.grid.pp == 1)
     l.notes.note(
@@ -75,19 +75,19 @@ void add_notes(LayoutGrid& l, const LayoutFlags& flags, const RunFacts* args) {
 
 }  // namespace
 
-LayoutGrid layout_grid(const CommandLine& line, const LayoutFlags& flags, const RunFacts* args) {
+LayoutGrid layout_grid(const CommandLine& line, const LayoutFlags& flags, const RunSizes* args) {
   LayoutGrid l{.grid = flags.grid.sizes()};
   l.strategy = flags.fsdp.setup(Grid{}).strategy;
   Chooser from(line, args, l);
-  from.choose("tp", &RunFacts::tensor_ranks, l.grid.tp);
-  from.choose("cp", &RunFacts::context_ranks, l.grid.cp);
-  from.choose("ep", &RunFacts::expert_ranks, l.grid.ep);
-  from.choose("etp", &RunFacts::expert_tensor_ranks, l.grid.etp);
-  from.choose("hsdp", &RunFacts::fsdp_instances, l.grid.hsdp);
+  from.choose("tp", &RunSizes::tensor_ranks, l.grid.tp);
+  from.choose("cp", &RunSizes::context_ranks, l.grid.cp);
+  from.choose("ep", &RunSizes::expert_ranks, l.grid.ep);
+  from.choose("etp", &RunSizes::expert_tensor_ranks, l.grid.etp);
+  from.choose("hsdp", &RunSizes::fsdp_instances, l.grid.hsdp);
   i64 dp = flags.grid.dp().value_or(0);
-  from.choose("dp", &RunFacts::data_ranks, dp);
-  from.choose("hsdp-outer", &RunFacts::outer, l.grid.outer);
-  from.choose("strategy", &RunFacts::strategy, l.strategy);
+  from.choose("dp", &RunSizes::data_ranks, dp);
+  from.choose("hsdp-outer", &RunSizes::outer, l.grid.outer);
+  from.choose("strategy", &RunSizes::strategy, l.strategy);
   bool has_dp = l.origins[5].from != kByDefault;
   l.grid.dp = dp;
   add_values(l);

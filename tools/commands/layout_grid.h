@@ -16,7 +16,7 @@ namespace mckpt::impl {
 
 class CommandLine;
 struct LayoutFlags;
-struct RunFacts;
+struct RunSizes;
 
 struct LayoutGrid {
   Grid grid;
@@ -27,6 +27,6 @@ struct LayoutGrid {
 
 // `args`: what the args of a checkpoint say; null for a model without args. Pipeline stages are not taken
 // from them: Megatron-FSDP has none. Throws what complete_grid() throws.
-LayoutGrid layout_grid(const CommandLine& line, const LayoutFlags& flags, const RunFacts* args);
+LayoutGrid layout_grid(const CommandLine& line, const LayoutFlags& flags, const RunSizes* args);
 
 }  // namespace mckpt::impl

@@ -184,8 +184,8 @@ void note_unsavable(const ModelLayout& l, const GlobalFlags& flags) {
 
 // The grid of the options, and of the args if the model is a checkpoint that has args.
 void choose_grid(ModelLayout& l, const CommandLine& line, const ShownModel& opened, const LayoutFlags& flags) {
-  std::optional<RunFacts> args;
-  if (opened.checkpoint) args = dcp_run_facts(opened.checkpoint->on_disk());
+  std::optional<RunSizes> args;
+  if (opened.checkpoint) args = dcp_run_sizes(opened.checkpoint->on_disk());
   LayoutGrid chosen = layout_grid(line, flags, args ? &*args : nullptr);
   print_notes(line.flags(), chosen.notes);
   l.grid = chosen.grid;

@@ -273,7 +273,7 @@ bool by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const
     objects_not_compared(kOtherLayers, c.report);
   else
     same = compare_objects(
-        to.store(), from.store(), changes, c,
+        to, from, changes, c,
         without_states || state_dict || two_models ? std::nullopt : option_differences(to, from));
   same &= check_types(to, from, state_dict, c);
   return against_names(to.store(), compared, two_models ? nullptr : &fused, c, changes) && same;

@@ -7,22 +7,11 @@
 
 #include "convert/compare/against.h"
 #include "convert/compare/compare.h"
-#include "convert/compare/differences/objects.h"
-#include "convert/views/piece_store.h"
 #include "core/base/text.h"
 
 namespace mckpt::impl {
-namespace {
 
-// Whether the store is a view under other names that has no place for the checkpoint's objects.
-bool leaves_objects(const Store& store) {
-  const auto* pieces = dynamic_cast<const PieceStore*>(&store);
-  return pieces != nullptr && pieces->objects().empty() && !pieces->source().objects().empty();
-}
-
-}  // namespace
-
-bool compare_objects(const Store& tested, const Store& source, const Intended& intended, const Comparing& c,
+bool compare_objects(const ObjectSide& tested, const ObjectSide& source, const Intended& intended, const Comparing& c,
                      std::optional<OptionDifferences> options) {
   VerifyReport& report = c.report;
   if (!c.options.choice.all()) {
@@ -45,7 +34,7 @@ bool compare_objects(const Store& tested, const Store& source, const Intended& i
     std::ranges::move(options->findings, std::back_inserter(result.findings));
     std::ranges::move(options->differences, std::back_inserter(result.differences));
   }
-  if (leaves_objects(tested) || leaves_objects(source))
+  if (tested.leaves_objects() || source.leaves_objects())
     reasons.push_back("objects that have no place under the names by which the two are compared");
   std::string note;
   for (const std::string& reason : reasons) note += cat(note.empty() ? "not compared: " : "; ", reason);

@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
+#include "convert/compare/differences/objects.h"
 #include "convert/compare/differences/option_groups.h"
 
 namespace mckpt::impl {
 
-class Store;
 struct Comparing;
 struct Intended;
 
@@ -18,7 +18,7 @@ struct Intended;
 // have the same names, as a conversion of `source` would copy them.
 // `options`: what differs in the options of the optimizer, where they are compared apart; nothing: they are
 // objects.
-bool compare_objects(const Store& tested, const Store& source, const Intended& intended, const Comparing& c,
+bool compare_objects(const ObjectSide& tested, const ObjectSide& source, const Intended& intended, const Comparing& c,
                      std::optional<OptionDifferences> options = {});
 
 // Adds the check for two sides whose objects cannot be compared, with the reason.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/jobs/stored_types.h"
 #include "convert/jobs/holding_reader.h"
 #include "core/fsdp/grid.h"
 #include "io/file/parallel.h"

@@ -38,7 +38,7 @@ constexpr std::string_view kCounts[] = {"consumed_train_samples", "skipped_train
 
 // The numbers of layers, MTP layers and experts, where the args of the source say others than the model has.
 std::vector<ArgChange> changes_of_sizes(const PickleValue& args, const ModelConfig& model) {
-  const RunFacts said = run_facts(args);
+  const RunSizes said = run_sizes(args);
   std::vector<ArgChange> changes;
   auto want = [&](const char* name, std::optional<i64> now, i64 own) {
     if (own > 0 && now && *now != own) changes.push_back({name, own});
@@ -66,7 +66,7 @@ std::vector<ArgChange> changes_of_result(const PickleValue& args, const ArgsOfRe
   for (std::string_view name : kNoLonger) put(name, std::monostate());
   for (std::string_view name : kFalse) put(name, false);
   put(kStagesOfLayers, result.grid.pp);
-  if (run_facts(args).context_ranks != result.grid.cp) put(kSplitContext, std::monostate());
+  if (run_sizes(args).context_ranks != result.grid.cp) put(kSplitContext, std::monostate());
   put(kDistributedFormat, result.format != ArgsFormat::kTorch);
   if (result.norms == NormNames::kOfTransformerEngine && is(kModules, "local"))
     put(kModules, std::string("transformer_engine"));

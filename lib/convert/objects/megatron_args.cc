@@ -7,14 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "convert/dialects/fsdp/fsdp_run.h"
 #include "core/fsdp/grid.h"
-#include "core/fsdp/strategy.h"
 #include "core/hybrid/pattern.h"
 #include "core/items/dtype.h"
 #include "hf/config/run_entries.h"
 #include "io/dcp/run/args.h"
-#include "io/dcp/write/layout.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/write/writer.h"
 #include "mappings/config.h"
@@ -81,7 +78,7 @@ const char* strategy_text(Strategy s) {
 
 // The layer pattern of the run that has such a model; "" if the model is not a hybrid.
 std::string run_pattern(const MegatronArgs& args) {
-  const LayerPattern* groups = args.run.run.groups;
+  const LayerPattern* groups = args.run.groups;
   return groups ? groups->text : hybrid_pattern(args.map.model());
 }
 
@@ -115,9 +112,9 @@ void add_model(Fields& f, const MegatronArgs& args) {
   f.add("hidden_dropout", args.entries.hidden_dropout);
   f.add("untie_embeddings_and_output_weights", !m.tied);
   f.add("vocab_size", m.vocab);
-  const i64 rows = args.run.run.vocab_rows > 0 ? args.run.run.vocab_rows : m.vocab;
+  const i64 rows = args.run.vocab_rows > 0 ? args.run.vocab_rows : m.vocab;
   f.add(kPaddedVocab, rows);
-  f.add(kVocabDivisor, vocab_divisor_of(m, args.map.family(), rows, args.run.grid.tp));
+  f.add(kVocabDivisor, vocab_divisor_of(m, args.map.family(), rows, args.grid.tp));
   f.add_size("mtp_num_layers", m.mtp.depths);
   if (std::string pattern = run_pattern(args); !pattern.empty()) {
     f.add("hybrid_layer_pattern", pattern);
@@ -249,11 +246,11 @@ void add_recurrent(Fields& f, const ModelConfig& m) {
 
 // Chunks and layers of a pipeline's stages; where the run leaves them to Megatron there is no field.
 void add_pipeline(Fields& f, const MegatronArgs& args) {
-  for (auto [name, value] : pipeline_values(args.map, args.run.grid.pp, args.pipeline)) f.add(name, value);
+  for (auto [name, value] : pipeline_values(args.map, args.grid.pp, args.pipeline)) f.add(name, value);
 }
 
 void add_run(Fields& f, const MegatronArgs& args) {
-  const Grid& g = args.run.grid;
+  const Grid& g = args.grid;
   for (auto [name, value] : grid_args(g)) f.add(name, value);
   if (args.rank >= 0) f.add(kRankArg, args.rank);
   add_pipeline(f, args);
@@ -266,7 +263,7 @@ void add_run(Fields& f, const MegatronArgs& args) {
   }
   if (g.hsdp > 1) f.add(kOuterStrategy, g.outer == HsdpOuter::kShard ? "optim" : "no_shard");
   f.add(kFsdpArg, true);
-  f.add(kStrategy, strategy_text(args.run.fsdp.strategy));
+  f.add(kStrategy, strategy_text(args.strategy));
   f.add(kDistributed, true);
   f.add(kFormatArg, "fsdp_dtensor");
   f.add("data_parallel_random_init", false);
@@ -275,7 +272,7 @@ void add_run(Fields& f, const MegatronArgs& args) {
 }
 
 void add_training(Fields& f, const MegatronArgs& args) {
-  DType type = args.run.run.params_dtype.value_or(args.map.model().dtype.value_or(DType::kBF16));
+  DType type = args.run.params_dtype.value_or(args.map.model().dtype.value_or(DType::kBF16));
   f.add("bf16", type == DType::kBF16);
   f.add("fp16", type == DType::kF16);
   f.add_type("params_dtype", type);
@@ -373,12 +370,6 @@ std::string pickle_real(double value) {
   PickleWriter p;
   p.real(value);
   return p.finish();
-}
-
-void add_run_objects(DcpLayout& layout, const MegatronArgs& args) {
-  layout.add_object({"args", {}}, 0, pickle_args(args));
-  layout.add_object({"checkpoint_version", {}}, 0, pickle_real(3.0));
-  layout.add_object({"iteration", {}}, 0, pickle_integer(args.iteration));
 }
 
 }  // namespace mckpt::impl

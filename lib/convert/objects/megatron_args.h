@@ -19,16 +19,16 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "core/fsdp/strategy.h"
 #include "mappings/model/stages.h"
 
 namespace mckpt::impl {
 
-class DcpLayout;
-struct FsdpRun;
 struct Grid;
 class ModelMap;
 class PickleWriter;
 struct RunEntries;
+struct RunSetup;
 
 // The format of the checkpoint that has the args, which Megatron calls ckpt_format.
 enum class ArgsFormat : u8 { kFsdpDtensor, kTorchDist, kTorch };
@@ -37,11 +37,12 @@ enum class ArgsFormat : u8 { kFsdpDtensor, kTorchDist, kTorch };
 struct MegatronArgs {
   const ModelMap& map;
   const RunEntries& entries;  // of config.json
-  const FsdpRun& run;
+  const Grid& grid;
+  const RunSetup& run;
   i64 iteration = 0;
   bool has_states = false;  // the checkpoint has the states of the optimizer as well
-  // Of a run that is not under Megatron-FSDP: run.fsdp is not read.
   ArgsFormat format = ArgsFormat::kFsdpDtensor;
+  Strategy strategy = Strategy::kOptimGradsParams;  // of a run under Megatron-FSDP
   PipelineOptions pipeline = {};
   i64 rank = -1;  // whose file has the args; -1: they are those of all ranks
 };
@@ -81,8 +82,5 @@ void write_args(PickleWriter& pickle, const MegatronArgs& args);
 std::string pickle_args(const MegatronArgs& args);
 std::string pickle_integer(i64 value);
 std::string pickle_real(double value);
-
-// Adds the three objects to the layout, in the file of rank 0. pre: all chunks of rank 0 are in the layout.
-void add_run_objects(DcpLayout& layout, const MegatronArgs& args);
 
 }  // namespace mckpt::impl

@@ -10,6 +10,7 @@
 #include "core/base/notes.h"
 #include "io/dcp/packing.h"
 #include "io/dcp/run/args.h"
+#include "io/dcp/write/layout.h"
 #include "io/dcp/write/record.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
@@ -50,6 +51,13 @@ std::string object_pickle(const Store& store, const Object& object) {
     if (has_tensors(zip)) throw Error(Code::kUnsupportedTorchFile, "the object contains tensors");
     return pickle_of(zip);
   });
+}
+
+void add_carried(const Store& source, const Object& object, DcpLayout& layout, DcpName name, i32 rank,
+                 std::vector<CarriedRecord>& records) {
+  if (object.file >= 0 && source.traits.packed)
+    return layout.add_object(std::move(name), rank, object_pickle(source, object));
+  records.push_back(carry_object(source, object, layout, std::move(name), rank));
 }
 
 SourceArgs::SourceArgs(const Store& store) : store_(store), value_(args_of(store)) {}

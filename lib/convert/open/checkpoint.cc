@@ -80,10 +80,10 @@ void refuse_other_formats(const Store& store) {
       .found(format_text(store.format()));
 }
 
-RunFacts facts_of(const Store& store) {
-  if (!is_of_ranks(store)) return dcp_run_facts(store);
+RunSizes facts_of(const Store& store) {
+  if (!is_of_ranks(store)) return dcp_run_sizes(store);
   std::shared_ptr<const PickleValue> args = args_of(store);
-  return args ? run_facts(*args) : RunFacts{};
+  return args ? run_sizes(*args) : RunSizes{};
 }
 
 // A model whose output layer is the embedding may be stored with both tensors: Megatron-FSDP v2 and torch's
@@ -176,7 +176,7 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
   cells = made.cells;
   left_states_ = std::move(made.left_states);
   oddities_.insert(oddities_.end(), made.oddities.begin(), made.oddities.end());
-  pieces_ = made.store.get();
+  facts_ = std::move(made.facts);
   store_ = std::move(made.store);
 }
 
@@ -184,7 +184,6 @@ void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cell
 void CheckpointModel::make_whole(bool weights_only) {
   WholeParameters whole = whole_parameters(std::move(store_), map(), setup_, weights_only);
   made_whole_ = std::move(whole.made_whole);
-  pieces_ = whole.store.get();
   store_ = std::move(whole.store);
   list_tensors();
 }
@@ -206,9 +205,7 @@ void CheckpointModel::find_spelling() {
 
 void CheckpointModel::respell() {
   if (setup_.spelling.usual()) return;
-  std::unique_ptr<PieceStore> usual = with_usual_names(std::move(store_), map(), setup_);
-  pieces_ = usual.get();
-  store_ = std::move(usual);
+  store_ = with_usual_names(std::move(store_), map(), setup_, facts_ ? &*facts_ : nullptr);
   find_spelling();
 }
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "convert/facts/run_facts.h"
 #include "convert/keys/key_table.h"
 #include "core/base/int.h"
 #include "core/base/name_hash.h"
@@ -25,7 +26,6 @@ namespace mckpt::impl {
 
 enum class DType : u8;
 class ModelMap;
-class PieceStore;
 class Store;
 class StoredChunks;
 struct CheckpointOptions;
@@ -46,13 +46,15 @@ class CheckpointModel {
 
   // Under the names of fsdp_dtensor, whatever the format on disk.
   const Store& store() const { return *store_; }
-  // That store, if its names are not those on disk; null otherwise.
-  const PieceStore* translated() const { return pieces_; }
+  // Whether its names are not those on disk.
+  bool translated() const { return store_.get() != disk_; }
+  // What its run saved beside the tensors.
+  RunFacts facts() const { return facts_ ? *facts_ : facts_of_objects(*store_); }
   const Store& on_disk() const { return *disk_; }
   // Findings of the openers that are not problems, or are accepted: for the caller to report.
   const std::vector<Finding>& oddities() const { return oddities_; }
   // Facts about the training run that wrote the checkpoint, from the checkpoint or else from the options.
-  const RunFacts& run() const { return run_; }
+  const RunSizes& run() const { return run_; }
   const ModelMap& map() const;
   const HfModel& model() const { return *model_; }
   const KeyTable& keys() const { return *keys_; }
@@ -83,10 +85,10 @@ class CheckpointModel {
 
   std::unique_ptr<Store> store_;
   const Store* disk_ = nullptr;         // the innermost store
-  const PieceStore* pieces_ = nullptr;  // store_, if it is one
+  std::optional<RunFacts> facts_;       // nothing: each object of the store is one
   NameSet<std::string> made_whole_;     // parameters that a view made of their parts
   std::vector<Finding> oddities_;
-  RunFacts run_;
+  RunSizes run_;
   std::vector<std::string> left_states_;
   std::unique_ptr<HfModel> model_;
   std::shared_ptr<const LayerPattern> members_;  // setup_ may point to it

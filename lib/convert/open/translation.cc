@@ -29,7 +29,7 @@ DcpDialect dialect_of(const Store& store) { return dcp_dialect(store).value_or(D
 
 // The facts of the run that wrote files of ranks. Numbers of layers, MTP layers and experts that are not those of the model
 // are left out, and become an oddity, if the user accepts them.
-RunFacts facts_of_ranks(RunFacts run, const ModelConfig& model, const CheckpointOptions& options,
+RunSizes facts_of_ranks(RunSizes run, const ModelConfig& model, const CheckpointOptions& options,
                         std::vector<Finding>& oddities) {
   if (std::ranges::find(options.accept, Code::kNumberGap) == options.accept.end()) return run;
   auto accept = [&](std::string_view field, std::optional<i64>& said, i64 own) {
@@ -55,27 +55,27 @@ bool gets_names_of_fsdp(const Store& store, KeyNames names) {
 }
 
 Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunSetup& setup,
-                       const RunFacts& run, KeyTable::Cells cells, const CheckpointOptions& options) {
+                       const RunSizes& run, KeyTable::Cells cells, const CheckpointOptions& options) {
   Translation out;
   out.cells = cells;
   const ModelMap& map = *model.map;
   const DcpDialect dialect = dialect_of(*store);
   const bool whole = makes_whole(options.names);
+  auto take = [&](TranslatedRun made) { out.store = std::move(made.store), out.facts = std::move(made.facts); };
   if (store->driver().ranks_apart) {
-    const RunFacts facts = facts_of_ranks(run, map.model(), options, out.oddities);
+    const RunSizes facts = facts_of_ranks(run, map.model(), options, out.oddities);
     RankPieces joined = rank_pieces(std::move(store), map, setup, facts,
                                     {options.copies == CopyUse::kRead, options.states == StateUse::kRead,
                                      options.copies != CopyUse::kIgnore});
-    out.store = std::move(joined.store);
     out.left_states = std::move(joined.states);
     out.cells = {joined.grid.tp, joined.grid.etp};
+    take(std::move(joined));
   } else if (dialect == DcpDialect::kTorchDist) {
-    out.store = torch_dist_pieces(std::move(store), map, setup, options.weights_only());
+    take(torch_dist_pieces(std::move(store), map, setup, options.weights_only()));
     out.cells = {1, 1};
   } else if (gets_names_of_fsdp(*store, options.names)) {
     const ModelMap* known = model.plain || whole ? nullptr : &map;
-    out.store =
-        state_dict_pieces(std::move(store), dialect, known, setup, cells, options.weights_only(), whole);
+    take(state_dict_pieces(std::move(store), dialect, known, setup, cells, options.weights_only(), whole));
   } else if (dialect == DcpDialect::kFsdpDtensor && !model.plain && !setup.groups) {
     if (std::optional<LayerMigration> moved = layers_as_in_model(*store, map, options.weights_only()))
       out.store = migrated(std::move(store), *moved);

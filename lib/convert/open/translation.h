@@ -7,9 +7,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "convert/facts/run_facts.h"
 #include "convert/keys/key_table.h"
 #include "io/store/finding.h"
 
@@ -20,11 +22,12 @@ class Store;
 enum class KeyNames : u8;
 struct CheckpointOptions;
 struct HfModel;
-struct RunFacts;
+struct RunSizes;
 struct RunSetup;
 
 struct Translation {
   std::unique_ptr<PieceStore> store;  // null: the names are those of fsdp_dtensor
+  std::optional<RunFacts> facts{};    // nothing: each object of the store is one
   KeyTable::Cells cells{};            // in which the view stores fused tensors
   std::vector<std::string> left_states{};
   std::vector<Finding> oddities{};
@@ -37,6 +40,6 @@ bool gets_names_of_fsdp(const Store& store, KeyNames names);
 // caller sets the spelling in it if gets_names_of_fsdp(). `run`: facts that the checkpoint or the caller gives of the
 // run that wrote it, in `cells`. Throws what making the views throws.
 Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunSetup& setup,
-                       const RunFacts& run, KeyTable::Cells cells, const CheckpointOptions& options);
+                       const RunSizes& run, KeyTable::Cells cells, const CheckpointOptions& options);
 
 }  // namespace mckpt::impl

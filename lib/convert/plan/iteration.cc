@@ -5,7 +5,6 @@
 #include "convert/plan/conversion.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
-#include "io/dcp/run/args.h"
 #include "io/dcp/write/layout.h"
 #include "io/output/output_files.h"
 #include "io/store/names/iteration_names.h"
@@ -14,27 +13,6 @@
 #include "mappings/fsdp/setup.h"
 
 namespace mckpt::impl {
-namespace {
-
-// The iteration that the objects of a store say, or its common state; nothing for 0, from which Megatron
-// loads no checkpoint.
-std::optional<i64> said_iteration(const Store& store) {
-  constexpr std::string_view kName = "iteration";
-  auto number = [](const PickleValue* value) {
-    return value && value->is_int() && value->as_int() > 0 ? std::optional(value->as_int()) : std::nullopt;
-  };
-  std::shared_ptr<const PickleValue> common = common_state_of(store);
-  if (common) return number(common->find(kName));
-  for (i64 o = 0; o < std::ssize(store.objects()); o++) {
-    std::string_view name = store.objects()[o].name;
-    // Files of ranks have their folders in front: the first one counts.
-    if (name.substr(name.rfind('/') + 1) == kName) return number(store.object(o).get());
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 std::string plan_dcp_folder(Planned& planned, const DcpLayout& layout, const std::string& path) {
   planned.path = path;
   planned.files = layout.files();
@@ -66,10 +44,10 @@ std::string plan_iteration(Planned& planned, const DcpLayout& layout, const std:
 }
 
 std::optional<i64> iteration_of_result(const Store& on_disk, std::optional<i64> wanted, bool has_states,
-                                       Notes& notes) {
+                                       const std::function<std::optional<i64>()>& said, Notes& notes) {
   if (!wanted) wanted = iteration_of(on_disk.root());
   if (wanted || !has_states) return wanted;
-  wanted = said_iteration(on_disk);
+  wanted = said();
   if (!wanted)
     notes.warn(
         "the states are written to the folder release, because the source names no iteration: Megatron loads only weights from there and starts at iteration 0; `iteration` N sets one");

@@ -3,6 +3,10 @@
 // places and sizes of the result.
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+
 #include "convert/output/fsdp_folder.h"
 #include "core/base/int.h"
 
@@ -25,10 +29,10 @@ std::string plan_dcp_folder(Planned& planned, const DcpLayout& layout, const std
 void place_iteration(Planned& planned, const std::string& target, std::optional<i64> iteration);
 
 // The iteration of a result: `wanted`, or that of the source's folder. With states of the optimizer also what
-// the source says inside, its object `iteration` or that entry of its common state: Megatron loads no states
-// from `release`, where it starts at iteration 0. If there is none, a warning says so.
+// `said` returns, RunFacts::iteration() of the source: Megatron loads no states from `release`, where it
+// starts at iteration 0. If there is none, a warning says so.
 std::optional<i64> iteration_of_result(const Store& on_disk, std::optional<i64> wanted, bool has_states,
-                                       Notes& notes);
+                                       const std::function<std::optional<i64>()>& said, Notes& notes);
 
 // Sets the place of the iteration, the layout's files with their final sizes, the files beside them and the
 // tracker in the conversion; without `iteration` the folder is "release". Returns what

@@ -212,11 +212,6 @@ void PieceStore::add_object(std::string name, i64 object) {
   object_of_.push_back(object);
 }
 
-std::span<const PieceStore::Made> PieceStore::made_by_source() const {
-  const auto* inner = dynamic_cast<const PieceStore*>(&source());
-  return inner ? std::span(inner->made_) : std::span<const Made>();
-}
-
 std::shared_ptr<const PickleValue> PieceStore::object(i64 index) const {
   return source().object(object_of_[index]);
 }

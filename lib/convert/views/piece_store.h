@@ -59,17 +59,6 @@ class PieceStore final : public StoreView, public UnroundedValues {
   void add(std::string name, std::vector<i64> dims, std::vector<StorePiece> pieces);
   // Adds an object of the source, unchanged, under another name.
   void add_object(std::string name, i64 object);
-  // Adds an object that is in no file of the source, as its pickle.
-  void make_object(std::string name, std::string pickle) {
-    made_.push_back({std::move(name), std::move(pickle)});
-  }
-
-  struct Made {
-    std::string name, pickle;
-  };
-  const std::vector<Made>& made() const { return made_; }
-  // What the source has made, if it is a view too: this view has it only if it makes it as well.
-  std::span<const Made> made_by_source() const;
 
   i64 tensor_count() const override { return std::ssize(tensors_); }
   std::string_view name(i64 t) const override { return of(t).name; }
@@ -130,7 +119,6 @@ class PieceStore final : public StoreView, public UnroundedValues {
 
   std::deque<Tensor> tensors_;
   std::vector<i64> object_of_;
-  std::vector<Made> made_;
   ByBegin by_begin_;  // of the tensor of the last piece
 
   // The chunk of the source that was resolved last for rows that are apart: its other rows follow.

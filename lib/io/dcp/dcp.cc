@@ -296,9 +296,9 @@ const DcpStore* dcp_of(const Store& store) { return dynamic_cast<const DcpStore*
 
 }  // namespace
 
-RunFacts dcp_run_facts(const Store& store) {
+RunSizes dcp_run_sizes(const Store& store) {
   const DcpStore* dcp = dcp_of(store);
-  return dcp == nullptr ? RunFacts{} : dcp->run_facts_found();
+  return dcp == nullptr ? RunSizes{} : dcp->run_sizes_found();
 }
 
 std::vector<Finding> dcp_damage(const Store& store, CheckedPart part) {

@@ -205,7 +205,7 @@ std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
 
 // Names, files of two saves, copies that differ, files that are copies.
 std::vector<Finding> DcpStore::damage(CheckedPart part) const {
-  std::vector<Finding> found = check_names(*this, dialect_, run_facts_found(), part);
+  std::vector<Finding> found = check_names(*this, dialect_, run_sizes_found(), part);
   for (Finding& f : check_mixed(*this)) found.push_back(std::move(f));
   check_copies(found);
   auto same = [&](const DcpRecord& a, const DcpRecord& b) { return same_bytes(a, b); };
@@ -295,15 +295,15 @@ void DcpStore::check_objects(int threads, Findings& findings) const {
 
 // From the args of Megatron-LM, the common state of torch_dist, or the configuration of Megatron-Bridge.
 // What cannot be read is reported as an object, not here.
-RunFacts DcpStore::run_facts_found() const {
+RunSizes DcpStore::run_sizes_found() const {
   try {
-    if (std::shared_ptr<const PickleValue> args = args_of(*this)) return run_facts(*args);
+    if (std::shared_ptr<const PickleValue> args = args_of(*this)) return run_sizes(*args);
   } catch (const Error&) {
   }
   try {
     InputFile config = Folder(root_, opening_).open_file("run_config.yaml");
     std::vector<u8> bytes = config.read(0, std::min<i64>(config.size(), kMostConfigBytes));
-    return run_facts_of_yaml({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return run_sizes_of_yaml({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   } catch (const Error&) {
     return {};
   }

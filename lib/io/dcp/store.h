@@ -41,7 +41,7 @@ class DcpStore final : public Store {
   std::shared_ptr<const PickleValue> object(i64 index) const override;
   void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
   std::optional<std::vector<Finding>> check(int threads) const override;
-  RunFacts run_facts_found() const;
+  RunSizes run_sizes_found() const;
   // See dcp_damage() in dcp.h.
   std::vector<Finding> damage(CheckedPart part) const;
   i64 alike_files() const;

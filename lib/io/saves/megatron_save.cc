@@ -194,7 +194,7 @@ std::vector<Finding> mixed_saves(const Store& store) {
   const std::vector<RankSays> ranks = said_by_ranks(store);
   if (ranks.empty()) return out;
   const PickleValue* args = found_in(ranks[0].shared, kArgs);
-  const bool one_stage = args && run_facts(*args).pipeline_stages.value_or(0) == 1;
+  const bool one_stage = args && run_sizes(*args).pipeline_stages.value_or(0) == 1;
   std::map<i64, const RankSays*> first_of_stage;
   for (const RankSays& rank : ranks) {
     Unlike unlike;

@@ -33,7 +33,7 @@ SaidRank said_by(std::string_view folder, const PickleValue& args) {
   SaidRank out{.folder = std::string(folder)};
   out.rank = number(args, "rank");
   out.world = number(args, "world_size");
-  const RunFacts facts = run_facts(args);
+  const RunSizes facts = run_sizes(args);
   out.tp = facts.tensor_ranks.value_or(-1), out.pp = facts.pipeline_stages.value_or(-1);
   out.ep = facts.expert_ranks.value_or(-1), out.etp = facts.expert_tensor_ranks.value_or(-1);
   const PickleValue* order = arg_of(args, "use_tp_pp_dp_mapping");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/fsdp/write_facts.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
@@ -110,7 +111,8 @@ class LiveFsdp final : public Target {
       : chunks_(model, keys, true) {
     FsdpRun setup = run_of(model);
     setup.fsdp.saved = true;
-    if (!setup.fsdp.saves_state_dict()) add_run_objects(layout(), {model.map(), source.config.run, setup, 0});
+    if (!setup.fsdp.saves_state_dict())
+      write_fsdp_facts(facts_of_model(fsdp_args(model.map(), source.config.run, setup)), layout());
     job = std::make_unique<ChunkJob>(save_job(model, keys, layout(), chunks_.plan.table_key));
     job_of_rank = true;
     if (model.world().rank() == 0) {

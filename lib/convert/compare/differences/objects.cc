@@ -9,13 +9,14 @@
 #include "convert/objects/kept_args.h"
 #include "convert/objects/megatron_args.h"
 #include "convert/objects/pattern_args.h"
-#include "convert/views/piece_store.h"
+#include "convert/open/checkpoint.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/dcp/packing.h"
 #include "io/file/parallel.h"
 #include "io/pickle/differences.h"
 #include "io/store/findings.h"
+#include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/torch/zip.h"
 
@@ -25,36 +26,23 @@ namespace {
 constexpr i64 kMostOfOneObject = 32, kMostOfAll = 1'000'000;
 constexpr std::string_view kMade[] = {"args", "checkpoint_version", "iteration"};
 
-// The objects of one side, numbered: first those in files, then those that a view made.
+// The facts of one side, numbered.
 class Side {
  public:
-  Side(const Store& store, const std::function<bool(std::string_view)>& apart)
-      : store_(store), pieces_(dynamic_cast<const PieceStore*>(&store)), files_(store) {
-    auto add = [&](const std::string& name, i64 number) {
-      if (!apart || !apart(name)) names_.emplace(name, number);
-    };
-    for (std::size_t o = 0; o < store.objects().size(); o++)
-      add(store.objects()[o].name, static_cast<i64>(o));
-    for (const PieceStore::Made& made : made_objects())
-      add(made.name, std::ssize(store.objects()) + (&made - made_objects().data()));
+  Side(const ObjectSide& side, const std::function<bool(std::string_view)>& apart)
+      : side_(side), files_(side.store) {
+    for (std::size_t f = 0; f < side.facts.all.size(); f++)
+      if (std::string name = name_of(side.facts.all[f]); !apart || !apart(name))
+        names_.emplace(std::move(name), static_cast<i64>(f));
   }
 
-  bool is_made() const { return pieces_ != nullptr; }
+  bool is_made() const { return side_.translated; }
   const NameMap<std::string, i64>& names() const { return names_; }
-  const Object* record(i64 index) const {
-    return index < std::ssize(store_.objects()) ? &store_.objects()[index] : nullptr;
-  }
+  const Object* record(i64 index) const { return side_.facts.object(side_.facts.all[index]); }
   i32 file(i64 index) const { return record(index) ? record(index)->file : -1; }
-  const Store& store() const { return store_; }
-
-  // The value of an object; null if the format cannot unpickle it.
-  std::shared_ptr<const PickleValue> value(i64 index) const {
-    if (record(index)) return store_.object(index);
-    const std::string& bytes = made_objects()[index - std::ssize(store_.objects())].pickle;
-    auto pickle = Pickle::own({bytes.begin(), bytes.end()});
-    auto root = std::make_shared<PickleValue>(pickle->root());
-    return {root.get(), [pickle, root](const PickleValue*) {}};
-  }
+  const Store& store() const { return side_.store; }
+  // Null if the format cannot unpickle it.
+  std::shared_ptr<const PickleValue> value(i64 index) const { return side_.facts.value(side_.facts.all[index]); }
   std::vector<u8> bytes(const Object& o) const {
     std::shared_ptr<const ByteSource> record = open_object_record(files_, o);
     return record->read(0, record->size());
@@ -73,21 +61,14 @@ class Side {
   }
 
  private:
-  std::span<const PieceStore::Made> made_objects() const {
-    return pieces_ ? std::span(pieces_->made()) : std::span<const PieceStore::Made>();
-  }
-
-  const Store& store_;
-  const PieceStore* pieces_;
+  const ObjectSide& side_;
   StoreFiles files_;
   NameMap<std::string, i64> names_;
 };
 
 // Whether the store is in the folder of this iteration.
 bool is_named(const Store& store, std::string_view iteration) {
-  const auto* pieces = dynamic_cast<const PieceStore*>(&store);
-  const Store& written = pieces ? pieces->source() : store;
-  return std::ranges::any_of(written.facts(), [&](const auto& fact) {
+  return std::ranges::any_of(store.facts(), [&](const auto& fact) {
     return fact.first == "iteration" && fact.second == iteration;
   });
 }
@@ -108,7 +89,7 @@ class Objects {
  public:
   using LeftOut = std::function<std::string(std::string_view)>;
 
-  Objects(const Store& there, const Store& source, const LeftOut& left_out,
+  Objects(const ObjectSide& there, const ObjectSide& source, const LeftOut& left_out,
           const std::function<bool(std::string_view)>& apart, bool every)
       : found_(there, apart), expected_(source, apart), left_out_(left_out), every_(every) {}
 
@@ -246,9 +227,17 @@ class Objects {
 
 }  // namespace
 
+ObjectSide::ObjectSide(const CheckpointModel& of)
+    : store(of.store()), facts(of.facts()), translated(of.translated()) {}
+
+bool ObjectSide::leaves_objects() const {
+  const bool none = std::ranges::all_of(facts.all, [](const RunFact& f) { return f.object < 0; });
+  return translated && none && facts.store && !facts.store->objects().empty();
+}
+
 std::string of_side(std::string_view path) { return cat(" (an object of ", escaped(path, 4096), ")"); }
 
-ObjectDifferences object_differences(const Store& there, const Store& source,
+ObjectDifferences object_differences(const ObjectSide& there, const ObjectSide& source,
                                      const std::function<std::string(std::string_view)>& left_out,
                                      const std::function<bool(std::string_view)>& apart, bool every,
                                      int threads) {

@@ -11,9 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "convert/facts/run_facts.h"
 #include "io/verify/verify.h"
 
 namespace mckpt::impl {
+
+class CheckpointModel;
 
 // The outcome: findings, and the differences that are not findings because a conversion makes them.
 struct ObjectDifferences {
@@ -34,12 +37,26 @@ struct ObjectDifferences {
 // The end of a finding about an object that cannot be read, of the side that is not the tested one.
 std::string of_side(std::string_view path);
 
+// One side: the facts of its run, each under the name of its object. What it is made of outlives it.
+struct ObjectSide {
+  // Each object of the store is a fact.
+  ObjectSide(const Store& of) : store(of), facts(facts_of_objects(of)) {}
+  ObjectSide(const CheckpointModel& of);
+
+  // Whether the checkpoint has objects, none of which is a fact under the names by which it is compared.
+  bool leaves_objects() const;
+
+  const Store& store;
+  RunFacts facts;
+  bool translated = false;  // a change of format made the names
+};
+
 // Compares the objects of `there` with those that a conversion of `source` would write. Each object is
 // compared by one of `threads` threads; equal bytes are not parsed. `left_out` says why the conversion leaves
 // an object out, "" if it does not; an empty function: it leaves none out. `apart`: objects of either side
 // that the caller compares; an empty function: none. `every`: differences
 // are listed without a limit of their number.
-ObjectDifferences object_differences(const Store& there, const Store& source,
+ObjectDifferences object_differences(const ObjectSide& there, const ObjectSide& source,
                                      const std::function<std::string(std::string_view)>& left_out,
                                      const std::function<bool(std::string_view)>& apart, bool every,
                                      int threads);

@@ -10,15 +10,10 @@
 #include "convert/compare/differences/one_side.h"
 #include "convert/objects/param_groups.h"
 #include "convert/open/checkpoint.h"
-#include "convert/views/piece_store.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
-#include "io/dcp/dcp.h"
-#include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
-#include "io/dcp/run/args.h"
 #include "io/pickle/differences.h"
-#include "io/pickle/pickle.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
 #include "mappings/model/parameter.h"
@@ -37,36 +32,21 @@ struct SideOptions {
   std::vector<std::shared_ptr<const void>> owners;
 };
 
-void add(SideOptions& side, std::string_view object, PickleValue value) {
-  const DcpKey key = split_key(DcpDialect::kFsdpDtensor, object);
-  if (key.section != DcpKey::Section::kGroupMeta) return;
-  side.of_parameter[*model_key(cat("model.", key.parameter))].emplace(key.field, value);
-}
-
 SideOptions options_of(const CheckpointModel& checkpoint) {
   SideOptions out;
-  const Store& store = checkpoint.store();
-  for (std::size_t o = 0; o < store.objects().size(); o++) {
-    if (!is_option(store.objects()[o].name)) continue;
-    std::shared_ptr<const PickleValue> value = store.object(static_cast<i64>(o));
+  RunFacts facts = checkpoint.facts();
+  for (const RunFact& f : facts.all) {
+    if (f.kind != FactKind::kOption) continue;
+    std::shared_ptr<const PickleValue> value = facts.value(f);
     if (!value) continue;
-    add(out, store.objects()[o].name, *value);
+    out.of_parameter[*model_key(cat("model.", f.parameter))].emplace(f.name, *value);
     out.owners.push_back(std::move(value));
   }
-  if (const PieceStore* view = checkpoint.translated())
-    for (const PieceStore::Made& made : view->made()) {
-      if (!is_option(made.name)) continue;
-      auto pickle = Pickle::own({made.pickle.begin(), made.pickle.end()});
-      add(out, made.name, pickle->root());
-      out.owners.push_back(std::move(pickle));
-    }
-  if (!out.of_parameter.empty() || dcp_dialect(checkpoint.on_disk()) != DcpDialect::kTorchDist) return out;
-  std::shared_ptr<const PickleValue> common = common_state_of(checkpoint.on_disk());
-  const PickleValue* optimizer = common ? common->find("optimizer") : nullptr;
-  out.args = args_of(checkpoint.on_disk());
-  if (optimizer) out.groups.emplace(*optimizer, out.args.get());
-  if (out.groups && out.groups->all().empty()) out.groups.reset();
-  out.owners.push_back(std::move(common));
+  if (!out.of_parameter.empty() || !facts.groups) return out;
+  if (const RunFact* args = facts.find(FactKind::kArgs)) out.args = facts.value(*args);
+  out.groups.emplace(*facts.groups, out.args.get());
+  if (out.groups->all().empty()) out.groups.reset();
+  out.owners.push_back(std::move(facts.groups));
   return out;
 }
 

@@ -5,16 +5,8 @@
 #include "convert/keys/value_options.h"
 #include "core/base/error.h"
 #include "core/hybrid/pattern.h"
-#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
-
-DType StoredTypes::of(const ModelParameter& p, std::string_view key) const {
-  if (dtype_rule)
-    if (std::optional<DType> type = dtype_rule(key)) return *type;
-  bool main = !p.buffer() && (p.trainable || frozen_have_main);
-  return main_dtype && main ? *main_dtype : p.dtype;
-}
 
 void refuse_groups_under_v2(const FsdpSetup& fsdp, const RunSetup& run) {
   if (!fsdp.saves_state_dict() || !run.groups || !run.groups->has_groups()) return;

@@ -1,30 +1,14 @@
 // A training run under Megatron-FSDP: its grid, its setup, and the types in which it stores parameters.
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <string_view>
-
-#include "core/base/int.h"
+#include "convert/jobs/stored_types.h"
 #include "core/fsdp/grid.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
 
-struct ModelParameter;
 struct ValueOptions;
-
-// The type in which a run stores each of its parameters. Main weights may have a type of their own; buffers
-// have none and keep their type at run time, under v1 frozen parameters as well.
-struct StoredTypes {
-  std::optional<DType> main_dtype;  // none: there are no main weights
-  // The type of single keys; it comes before all other rules. Thread-safe.
-  std::function<std::optional<DType>(std::string_view key)> dtype_rule;
-  bool frozen_have_main = false;  // as under v2
-
-  DType of(const ModelParameter& p, std::string_view key) const;
-};
 
 // Throws kBadLayout for layers in groups under v2: its checkpoints do not say the pattern, so nothing could
 // tell which layers their names mean.

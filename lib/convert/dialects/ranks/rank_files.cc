@@ -62,7 +62,7 @@ std::vector<RankFile> sorted_names(const Store& store) {
   return files;
 }
 
-Grid grid_of(const Store& store, const std::vector<RankFile>& files, const RunFacts& run, bool experts) {
+Grid grid_of(const Store& store, const std::vector<RankFile>& files, const RunSizes& run, bool experts) {
   Grid grid;
   if (run.pipeline_stages && run.tensor_ranks) {
     grid.tp = *run.tensor_ranks, grid.pp = *run.pipeline_stages, grid.ep = run.expert_ranks.value_or(1);
@@ -199,7 +199,7 @@ constexpr OtherModules kOtherModules[] = {
 
 }  // namespace
 
-RankFiles rank_files(const Store& store, const ModelMap& map, const RunFacts& run) {
+RankFiles rank_files(const Store& store, const ModelMap& map, const RunSizes& run) {
   RankFiles out{sorted_names(store), {}};
   out.grid = grid_of(store, out.files, run, map.model().moe.experts > 0);
   find_cells(store, out);
@@ -207,7 +207,7 @@ RankFiles rank_files(const Store& store, const ModelMap& map, const RunFacts& ru
 }
 
 std::vector<ChunkContents> contents_of_chunks(const Store& store, const RankFiles& ranks, const ModelMap& map,
-                                              const RunFacts& run) {
+                                              const RunSizes& run) {
   std::size_t chunks = 0;
   for (const RankFile& f : ranks.files) chunks = std::max(chunks, f.chunks.size());
   if (std::optional<i64> said = run.pipeline_chunks; said && *said > 0 && static_cast<i64>(chunks) != *said)

@@ -15,7 +15,7 @@ namespace mckpt::impl {
 class ModelMap;
 class Store;
 struct ChunkContents;
-struct RunFacts;
+struct RunSizes;
 
 // The file of one rank. Names point into the store.
 struct RankFile {
@@ -36,14 +36,14 @@ struct RankFiles {
 // Throws kUnaccounted if no file has tensors of a model; kUnknownPartition, kContradiction where the grid is
 // not known or that of no run; kShardMissing unless there is a folder for each rank, kContradiction for a
 // folder of no rank.
-RankFiles rank_files(const Store& store, const ModelMap& map, const RunFacts& run);
+RankFiles rank_files(const Store& store, const ModelMap& map, const RunSizes& run);
 
 // What each chunk has, chunk by chunk, in each of them stage by stage. The files of a stage agree, or some of
 // them lack parameters. What no file has counts as that of the last chunk, which then lacks it. Throws
 // kContradiction if the files have another number of chunks than the args say, kBadShards if two chunks have
 // the final norm, MTP or the output layer.
 std::vector<ChunkContents> contents_of_chunks(const Store& store, const RankFiles& ranks, const ModelMap& map,
-                                              const RunFacts& run);
+                                              const RunSizes& run);
 
 // The name in the whole model of a tensor that a chunk has: "decoder.layers.5.mlp..." of
 // "decoder.layers.2.mlp...", where the layers of the chunk begin with 3.

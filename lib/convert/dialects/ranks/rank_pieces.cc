@@ -15,17 +15,13 @@
 #include "convert/dialects/ranks/rank_copies.h"
 #include "convert/dialects/ranks/rank_files.h"
 #include "convert/dialects/ranks/table.h"
-#include "convert/objects/param_groups.h"
-#include "convert/objects/run_objects.h"
 #include "convert/objects/scalar.h"
 #include "convert/own/classic_states.h"
-#include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/run/facts.h"
-#include "io/pickle/write/copy.h"
 #include "io/store/store.h"
 #include "mappings/config.h"
 #include "mappings/model/expand.h"
@@ -38,7 +34,6 @@ namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kMostNamed = 20;
-constexpr std::string_view kStep = "step";
 
 // A parameter of a file, and its tensor.
 struct Held {
@@ -53,9 +48,9 @@ struct Held {
 // Used once: run() makes the view.
 class Joining {
  public:
-  Joining(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup, const RunFacts& run,
+  Joining(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup, const RunSizes& run,
           RankReading reading)
-      : out_{std::make_unique<PieceStore>(std::move(store)), {}, {}},
+      : out_{{std::make_unique<PieceStore>(std::move(store))}, {}, {}},
         source_(out_.store->source()),
         map_(map),
         setup_(setup),
@@ -84,7 +79,7 @@ class Joining {
       refuse_unlike_copies(source_, copies_, reading_.copies);
       refuse_equal_ranks(source_);
     }
-    make_objects();
+    read_facts();
     return std::move(out_);
   }
 
@@ -105,17 +100,17 @@ class Joining {
                  const std::vector<ModelParameter>& parameters, std::vector<Held>& held);
   void add(i64 tensor, const Held& of, std::string_view state = "");
   void add_states(const RankFile& file, const std::vector<Held>& held);
-  void add_options(const ModelParameter& p, const ClassicStates& states);
+  std::string pickled_step(const ClassicStates& states) const;
   std::vector<std::string> unused_names(std::span<const RankFile> files) const;
   void refuse_missing() const;
   void refuse_rest() const;
-  void make_objects();
+  void read_facts();
 
   RankPieces out_;
   const Store& source_;
   const ModelMap& map_;
   RunSetup& setup_;
-  const RunFacts& run_;
+  const RunSizes& run_;
   const RankReading reading_;
   const RankFiles ranks_;
   std::vector<bool> used_;  // by tensor of the source
@@ -249,6 +244,11 @@ void Joining::add(i64 tensor, const Held& of, std::string_view state) {
   }
 }
 
+// The pickled count of steps, which Megatron-FSDP has among the options; "" where they have it.
+std::string Joining::pickled_step(const ClassicStates& states) const {
+  return states.step < 0 || states.options->find("step") ? "" : pickle_scalar(source_, states.step);
+}
+
 // The states of the parameters that the file has, and once for each parameter the options of its group.
 void Joining::add_states(const RankFile& file, const std::vector<Held>& held) {
   const std::string front = cat(file.folder, "/");
@@ -275,22 +275,8 @@ void Joining::add_states(const RankFile& file, const std::vector<Held>& held) {
     }
     for (const ClassicStates::State& s : states[i].states) add(s.tensor, *of[i], s.kind);
     if (states[i].options && optioned_.insert(order[i].key).second)
-      add_options(of[i]->parameter(), states[i]);
+      out_.facts.add_options(order[i].key, *states[i].options, pickled_step(states[i]));
   }
-}
-
-// Megatron-FSDP marks no groups of experts, and has the count of steps among the options.
-void Joining::add_options(const ModelParameter& p, const ClassicStates& states) {
-  const std::string front = cat(kGroupMetaFront, p.global_name, ".");
-  bool has_step = false;
-  for (PickleEntry e : states.options->entries()) {
-    if (!e.key.is(PickleValue::Kind::kText) || e.key.text() == "params") continue;
-    has_step |= e.key.text() == kStep;
-    out_.store->make_object(cat(front, e.key.text()),
-                            e.key.text() == kExpertGroup ? pickle_flag(false) : copy_pickle(e.value));
-  }
-  if (!has_step && states.step >= 0)
-    out_.store->make_object(cat(front, kStep), pickle_scalar(source_, states.step));
 }
 
 void Joining::refuse_missing() const {
@@ -328,28 +314,22 @@ void Joining::refuse_rest() const {
       .help(help);
 }
 
-// Objects of the first rank for which a checkpoint of another format has a place. One that cannot be copied
-// is left out.
-void Joining::make_objects() {
+// Facts of the first rank; each entry of the dict that it saved is an object.
+void Joining::read_facts() {
+  out_.facts.store = &source_;
   const std::string front = cat(ranks_.files[0].folder, "/");
   for (std::size_t i = 0; i < source_.objects().size(); i++) {
     std::string_view name = source_.objects()[i].name;
     if (!name.starts_with(front)) continue;
-    std::shared_ptr<const PickleValue> value = source_.object(static_cast<i64>(i));
-    if (!value) continue;
-    take_run_object(name.substr(front.size()), *value, [&](std::string made, PickleValue part) {
-      try {
-        out_.store->make_object(std::move(made), copy_pickle(part));
-      } catch (const Error&) {
-      }
-    });
+    if (std::shared_ptr<const PickleValue> value = source_.object(static_cast<i64>(i)))
+      out_.facts.add_entry(name.substr(front.size()), *value, true);
   }
 }
 
 }  // namespace
 
 RankPieces rank_pieces(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup,
-                       const RunFacts& run, RankReading reading) {
+                       const RunSizes& run, RankReading reading) {
   return Joining(std::move(store), map, setup, run, reading).run();
 }
 

@@ -15,14 +15,14 @@
 #include <string>
 #include <vector>
 
+#include "convert/facts/translated_run.h"
 #include "core/fsdp/grid.h"
 
 namespace mckpt::impl {
 
 class ModelMap;
-class PieceStore;
 class Store;
-struct RunFacts;
+struct RunSizes;
 struct RunSetup;
 
 // What is read beside the weights.
@@ -32,8 +32,7 @@ struct RankReading {
   bool compare = true;  // false: headers alone are read, and what ranks have alike is not compared
 };
 
-struct RankPieces {
-  std::unique_ptr<PieceStore> store;
+struct RankPieces : TranslatedRun {
   Grid grid;                        // of the run that wrote the files; dp is not known
   std::vector<std::string> states;  // tensors of the optimizer, which the view does not have
 };
@@ -45,6 +44,6 @@ struct RankPieces {
 // the args say other numbers of layers, MTP layers or experts than the tensors; kSourceShape; kBadShards for
 // copies that differ; kNotHeld for states whose parameters are not known.
 RankPieces rank_pieces(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup,
-                       const RunFacts& run, RankReading reading);
+                       const RunSizes& run, RankReading reading);
 
 }  // namespace mckpt::impl

@@ -10,7 +10,6 @@
 
 #include "convert/dialects/ranks/rank_gathering.h"
 #include "convert/keys/key_table.h"
-#include "convert/objects/run_objects.h"
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
 #include "io/dcp/keys/key.h"
@@ -245,7 +244,7 @@ std::vector<std::string> RankStates::not_taken() const {
   std::set<std::string> names;
   for (const OpenedTorchFile& o : opened_) {
     for (const TorchTable::Item& object : o.file->table.objects())
-      if (!take_run_object(object.name, object.value, [](const auto&, PickleValue) {}))
+      if (!is_entry_of_facts(object.name))
         names.insert(object.name);
     for (i64 row = 0; row < o.file->table.size(); row++)
       if (!state_name(whole_state_name(o.file->table.name(row)))) names.emplace(o.file->table.name(row));
@@ -253,11 +252,13 @@ std::vector<std::string> RankStates::not_taken() const {
   return {names.begin(), names.end()};
 }
 
-void RankStates::each_run_object(const std::function<void(std::string name, PickleValue value)>& take) const {
+RunFacts RankStates::facts() const {
+  RunFacts out;
   for (const OpenedTorchFile& o : opened_)
     if (rank_name(o.path)->rank == 0)
       for (const TorchTable::Item& object : o.file->table.objects())
-        take_run_object(object.name, object.value, take);
+        out.add_entry(object.name, object.value);
+  return out;
 }
 
 RankStates::Tensor& RankStates::tensor(std::string name, DType dtype, std::span<const i64> dims) {

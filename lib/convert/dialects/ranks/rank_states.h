@@ -14,6 +14,7 @@
 
 #include <deque>
 
+#include "convert/facts/run_facts.h"
 #include "core/base/int.h"
 #include "core/base/name_hash.h"
 #include "io/store/store.h"
@@ -23,7 +24,6 @@ namespace mckpt::impl {
 
 class Error;
 class ModelMap;
-class PickleValue;
 class Shape;
 class TorchTable;
 struct Grid;
@@ -61,8 +61,8 @@ class RankStates final : public Store {
 
   // Names of everything in the files that has no place in an fsdp_dtensor checkpoint.
   std::vector<std::string> not_taken() const;
-  // Calls `take` for the objects of the run in the file of rank 0; all ranks save the same ones.
-  void each_run_object(const std::function<void(std::string name, PickleValue value)>& take) const;
+  // Of the file of rank 0; all ranks save the same ones.
+  RunFacts facts() const;
 
   i64 tensor_count() const override { return std::ssize(tensors_); }
   std::string_view name(i64 t) const override { return at(t).name; }

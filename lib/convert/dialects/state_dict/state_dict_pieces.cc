@@ -8,7 +8,6 @@
 #include "convert/dialects/state_dict/table.h"
 #include "convert/objects/scalar.h"
 #include "convert/own/numbered_states.h"
-#include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
@@ -35,7 +34,7 @@ class Translation {
         keep_groups_(keep_groups),
         table_(map, setup) {}
 
-  std::unique_ptr<PieceStore> run() {
+  TranslatedRun run() {
     if (dialect_ == DcpDialect::kMegatronFsdp && !weights_only_ && has_numbered_states(source_)) {
       numbered_ = numbered_states(source_, table_.parameters());
       group_of_ = numbered_.group_of;
@@ -47,7 +46,7 @@ class Translation {
     for (const auto& [name, group] : group_of_) add_step(name, group);
     for (const auto& [name, t] : steps_)
       if (map_) add_one(t, name, kStateFront, ".step");
-    return std::move(out_);
+    return {std::move(out_), std::move(facts_)};
   }
 
  private:
@@ -56,11 +55,13 @@ class Translation {
   bool add_split(i64 t, std::string_view name, std::string_view front, std::string_view tail);
   void read_groups();
   void add_object(i64 o);
+  RunFact& add_option(const std::string& parameter, std::string_view field);
   void add_step(const std::string& name, const std::string& group);
   void add_one(i64 t, const std::string& name, std::string_view front, std::string_view tail);
 
   std::unique_ptr<PieceStore> out_;
   const Store& source_;
+  RunFacts facts_{.store = &source_};
   DcpDialect dialect_;
   const ModelMap* map_;
   KeyTable::Cells cells_;
@@ -152,35 +153,41 @@ void Translation::read_groups() {
 void Translation::add_object(i64 o) {
   const std::string& name = source_.objects()[o].name;
   std::optional<GroupField> field = group_field(name);
-  if (!field || !by_parameter_) return out_->add_object(name, o);
-  if (field->field == "params") return;  // the names of the new objects say it
   bool placed = false;
-  for (const auto& [parameter, group] : group_of_) {
-    if (group != field->group) continue;
-    out_->add_object(cat(kGroupMetaFront, parameter, ".", field->field), o);
-    placed = true;
+  if (field && by_parameter_) {
+    if (field->field == "params") return;  // the parameters of the options say it
+    for (const auto& [parameter, group] : group_of_)
+      if (group == field->group) add_option(parameter, field->field).object = o, placed = true;
   }
   // No parameter is known to be in the group: the object keeps its name, so that nothing is left out.
-  if (!placed) out_->add_object(name, o);
+  if (placed) return;
+  facts_.all.push_back(fact_named(name));
+  facts_.all.back().object = o;
+}
+
+RunFact& Translation::add_option(const std::string& parameter, std::string_view field) {
+  facts_.add(FactKind::kOption, "", std::string(field));
+  facts_.all.back().parameter = parameter;
+  return facts_.all.back();
 }
 
 // Megatron keeps the count of steps with the group, as an integer. torch keeps it as a 0-dimensional tensor
-// for each parameter: its value is read and becomes an object.
+// for each parameter: its value is read and becomes an option.
 void Translation::add_step(const std::string& name, const std::string& group) {
   auto step = steps_.find(name);
   std::string of_group = cat(kGroupListSection, group, ".step");
   bool group_has_step =
       std::ranges::any_of(source_.objects(), [&](const Object& o) { return o.name == of_group; });
   if (step == steps_.end() || group_has_step) return;
-  out_->make_object(cat(kGroupMetaFront, name, ".step"), pickle_scalar(source_, step->second));
+  add_option(name, "step").pickle = pickle_scalar(source_, step->second);
   if (map_) steps_.erase(step);
 }
 
 }  // namespace
 
-std::unique_ptr<PieceStore> state_dict_pieces(std::unique_ptr<Store> store, DcpDialect dialect,
-                                              const ModelMap* map, const RunSetup& setup,
-                                              KeyTable::Cells cells, bool weights_only, bool keep_groups) {
+TranslatedRun state_dict_pieces(std::unique_ptr<Store> store, DcpDialect dialect, const ModelMap* map,
+                                const RunSetup& setup, KeyTable::Cells cells, bool weights_only,
+                                bool keep_groups) {
   return Translation(std::move(store), dialect, map, setup, cells, weights_only, keep_groups).run();
 }
 

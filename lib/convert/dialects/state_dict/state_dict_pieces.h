@@ -1,5 +1,5 @@
-// A checkpoint of torch FSDP2, or of Megatron-FSDP by itself, as the tensors and objects of an fsdp_dtensor
-// checkpoint. These programs save plain state dicts, with the names of the model and without Megatron's
+// A checkpoint of torch FSDP2, or of Megatron-FSDP by itself, as the tensors of an fsdp_dtensor checkpoint, and the
+// facts of its run. These programs save plain state dicts, with the names of the model and without Megatron's
 // sections:
 //
 //   model.<param>
@@ -9,11 +9,12 @@
 //       -->  optimizer.state.module.module.module.<param>.exp_avg
 //
 //   optimizer.param_groups.0.params and .lr, optimizer.state.<param>.step
-//       -->  optimizer.param_to_group_meta.module.module.module.<param>.lr and .step
+//       -->  options of each <param>: lr and step
 //
 // Of a known model the step is not kept as a tensor as well: Megatron's optimizer has it in the group alone.
 #pragma once
 
+#include "convert/facts/translated_run.h"
 #include "convert/keys/key_table.h"
 #include "core/base/int.h"
 
@@ -21,16 +22,14 @@ namespace mckpt::impl {
 
 enum class DcpDialect : u8;
 class ModelMap;
-class PieceStore;
 class Store;
 
 // `map` null: the model is not known, or parameters are wanted whole: every tensor stays as it is.
 // `keep_groups`: the groups of the optimizer stay as they are too. `cells` is the number of ranks that wrote
 // fused tensors, as in KeyTable. Throws kNotHeld for states that are numbered instead of named, unless only
 // the weights are wanted; kUnknownPartition if that number of ranks cannot have cut a parameter.
-std::unique_ptr<PieceStore> state_dict_pieces(std::unique_ptr<Store> store, DcpDialect dialect,
-                                              const ModelMap* map, const RunSetup& setup,
-                                              KeyTable::Cells cells, bool weights_only,
-                                              bool keep_groups = false);
+TranslatedRun state_dict_pieces(std::unique_ptr<Store> store, DcpDialect dialect, const ModelMap* map,
+                                const RunSetup& setup, KeyTable::Cells cells, bool weights_only,
+                                bool keep_groups = false);
 
 }  // namespace mckpt::impl

@@ -2,6 +2,7 @@
 // because `input_layernorm` alone does not say with what it could be fused.
 #include "convert/dialects/state_dict/usual_names.h"
 
+#include "convert/facts/run_facts.h"
 #include "convert/views/piece_store.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
@@ -30,22 +31,23 @@ UsualNames usual_names(const ModelMap& map, RunSetup setup) {
   return out;
 }
 
-// The parameter of a key may be a part of one: "...conv1d.weight.x".
+// The parameter may be a part of one: "...conv1d.weight.x".
+std::string usual(const std::string& name, const UsualNames& names) {
+  if (auto at = names.find(name); at != names.end()) return at->second;
+  const std::size_t dot = name.rfind('.');
+  auto at = dot == name.npos ? names.end() : names.find(name.substr(0, dot));
+  return at == names.end() ? name : cat(at->second, std::string_view(name).substr(dot));
+}
+
 std::string renamed(std::string_view key, const UsualNames& names) {
-  KeySection section = key_section(DcpDialect::kFsdpDtensor, key);
-  std::string name(section.name), part;
-  auto at = names.find(name);
-  if (std::size_t dot = name.rfind('.'); at == names.end() && dot != name.npos) {
-    part = name.substr(dot);
-    at = names.find(name.substr(0, dot));
-  }
-  return at == names.end() ? std::string(key) : cat(section.front, at->second, part, section.tail);
+  const KeySection section = key_section(DcpDialect::kFsdpDtensor, key);
+  return cat(section.front, usual(std::string(section.name), names), section.tail);
 }
 
 }  // namespace
 
 std::unique_ptr<PieceStore> with_usual_names(std::unique_ptr<Store> store, const ModelMap& map,
-                                             const RunSetup& setup) {
+                                             const RunSetup& setup, RunFacts* facts) {
   const UsualNames names = usual_names(map, setup);
   auto out = std::make_unique<PieceStore>(std::move(store));
   const Store& source = out->source();
@@ -55,8 +57,8 @@ std::unique_ptr<PieceStore> with_usual_names(std::unique_ptr<Store> store, const
   }
   for (i64 o = 0; o < std::ssize(source.objects()); o++)
     out->add_object(renamed(source.objects()[o].name, names), o);
-  for (const PieceStore::Made& made : out->made_by_source())
-    out->make_object(renamed(made.name, names), made.pickle);
+  for (std::size_t i = 0; facts && i < facts->all.size(); i++)
+    facts->all[i].parameter = usual(facts->all[i].parameter, names);
   return out;
 }
 

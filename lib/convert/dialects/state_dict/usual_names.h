@@ -11,11 +11,13 @@ namespace mckpt::impl {
 class ModelMap;
 class PieceStore;
 class Store;
+struct RunFacts;
 struct RunSetup;
 
 // Takes the store into the result. pre: it has the names of fsdp_dtensor, and the spelling of the setup. The
-// map may be discarded afterwards.
+// map may be discarded afterwards. `facts`: of its run, which get the names too; null: the store has them as
+// objects.
 std::unique_ptr<PieceStore> with_usual_names(std::unique_ptr<Store> store, const ModelMap& map,
-                                             const RunSetup& setup);
+                                             const RunSetup& setup, RunFacts* facts = nullptr);
 
 }  // namespace mckpt::impl

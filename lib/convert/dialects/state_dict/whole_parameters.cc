@@ -38,7 +38,6 @@ class MakingWhole {
     if (!weights_only) refuse_unlike_values();
     for (i64 t = 0; t < source_.tensor_count(); t++) add(t);
     for (i64 o = 0; o < std::ssize(source_.objects()); o++) out_->add_object(source_.objects()[o].name, o);
-    for (const PieceStore::Made& made : out_->made_by_source()) out_->make_object(made.name, made.pickle);
     return {std::move(out_), std::move(made_whole_)};
   }
 

@@ -9,19 +9,14 @@
 #include <algorithm>
 #include <map>
 
+#include "convert/dialects/torch_dist/read_facts.h"
 #include "convert/dialects/torch_dist/table.h"
-#include "convert/objects/param_groups.h"
-#include "convert/objects/run_objects.h"
-#include "convert/objects/scalar.h"
-#include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/hybrid/spellings.h"
 #include "io/dcp/keys/buckets.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
-#include "io/dcp/run/args.h"
-#include "io/pickle/write/copy.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
@@ -54,7 +49,7 @@ class Translation {
     for (ModelParameter& p : map.parameters(Grid{}, Cell{}, setup)) sought_.push_back({std::move(p)});
   }
 
-  std::unique_ptr<PieceStore> run() {
+  TranslatedRun run() {
     gather();
     for (Sought& s : sought_) s.forms = torch_dist_forms(s.parameter, stored_name(s.parameter));
     for (const auto& [kind, names] : kinds_)
@@ -62,8 +57,9 @@ class Translation {
     add_rest();
     if (!weights_only_) refuse_gathered();
     if (!odd_.empty() && !weights_only_) refuse_odd();
-    add_common();
-    return std::move(out_);
+    RunFacts facts = torch_dist_facts(
+        source_, weights_only_ ? std::vector<const ModelParameter*>() : with_states());
+    return {std::move(out_), std::move(facts)};
   }
 
  private:
@@ -77,9 +73,7 @@ class Translation {
   void put_whole(std::string_view kind, const ModelParameter& p, std::vector<i64> dims, StorePiece piece);
   void join(StorePiece part, std::vector<i64>& dims, std::vector<StorePiece>& all) const;
   void add_rest();
-  void add_common();
-  void add_groups(PickleValue optimizer);
-  std::optional<std::string> common_step() const;
+  std::vector<const ModelParameter*> with_states() const;
   void refuse_rest_of(i64 t, i64 taken) const;
   void refuse_gathered() const;
   [[noreturn]] void refuse_odd() const;
@@ -276,68 +270,21 @@ void Translation::refuse_gathered() const {
           .help(kSaveByParameter);
 }
 
-// The options of each parameter that has states, from the groups of the optimizer: of all such parameters, or
-// none if the group of one is not certain. A run of Megatron-FSDP does not mark the groups of experts.
-void Translation::add_groups(PickleValue optimizer) {
-  const std::shared_ptr<const PickleValue> args = args_of(source_);
-  const ParamGroups groups(optimizer, args.get());
-  std::vector<std::pair<const Sought*, PickleValue>> found;
-  for (const Sought& s : sought_) {
-    auto of_parameter = [&](const auto& kind) {
-      return !kind.first.empty() && has(s.parameter, s.forms, kind.first);
-    };
-    if (std::ranges::none_of(kinds_, of_parameter)) continue;
-    std::optional<PickleValue> group = groups.of(group_marks(s.parameter, args.get()));
-    if (!group) return;
-    found.emplace_back(&s, *group);
-  }
-  const std::string not_marked = pickle_flag(false);
-  const std::optional<std::string> step = common_step();
-  for (const auto& [s, group] : found) {
-    const std::string front = cat(kGroupMetaFront, s->parameter.global_name, ".");
-    for (PickleEntry e : group.entries())
-      if (e.key.is(PickleValue::Kind::kText) && e.key.text() != "params")
-        out_->make_object(cat(front, e.key.text()),
-                          e.key.text() == kExpertGroup ? not_marked : copy_pickle(e.value));
-    if (step && !group.find("step")) out_->make_object(cat(front, "step"), *step);
-  }
-}
-
-// The count of steps where it is no option of the groups: torch's own optimizers keep it as a tensor of each
-// parameter, of which a save has one for all. Nothing if two optimizers have two counts.
-std::optional<std::string> Translation::common_step() const {
-  auto in_file = [](const Object& o) { return o.name == kCommonFile; };
-  if (std::ranges::none_of(source_.objects(), in_file)) return std::nullopt;
-  const auto own = std::ranges::find(source_.objects(), kCommonFile, &Object::name);
-  std::unique_ptr<Store> common = open_store(file_path(source_, own->file), source_.opening());
-  std::optional<std::string> step;
-  for (i64 t = 0; t < common->tensor_count(); t++) {
-    if (!common->name(t).starts_with("optimizer.") || !common->name(t).ends_with("state.common_step"))
-      continue;
-    std::string mine = pickle_scalar(*common, t);
-    if (step && *step != mine) return std::nullopt;
-    step = std::move(mine);
-  }
-  return step;
-}
-
-// Makes objects of the entries of the common state for which fsdp_dtensor has a place.
-void Translation::add_common() {
-  std::shared_ptr<const PickleValue> common = common_state_of(source_);
-  if (!common) return;
-  if (const PickleValue* optimizer = common->find("optimizer"); optimizer && !weights_only_)
-    add_groups(*optimizer);
-  auto make = [&](std::string name, PickleValue value) {
-    out_->make_object(std::move(name), copy_pickle(value));
-  };
-  for (PickleEntry e : common->entries())
-    if (e.key.is(PickleValue::Kind::kText)) take_run_object(e.key.text(), e.value, make);
+// The parameters of which the checkpoint has any state.
+std::vector<const ModelParameter*> Translation::with_states() const {
+  std::vector<const ModelParameter*> out;
+  for (const Sought& s : sought_)
+    if (std::ranges::any_of(kinds_, [&](const auto& kind) {
+          return !kind.first.empty() && has(s.parameter, s.forms, kind.first);
+        }))
+      out.push_back(&s.parameter);
+  return out;
 }
 
 }  // namespace
 
-std::unique_ptr<PieceStore> torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map,
-                                              const RunSetup& setup, bool weights_only) {
+TranslatedRun torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup,
+                                bool weights_only) {
   return Translation(std::move(store), map, setup, weights_only).run();
 }
 

@@ -12,17 +12,17 @@
 //       -->  optimizer.state.module.module.module.<param>.exp_avg
 //
 // The parts of mixers are then in the order of a single tensor-parallel rank. Tensors that are not parameters
-// of the model keep their names, after "model.module." in the model section. Objects of the common state are
-// included if fsdp_dtensor has a place for them.
+// of the model keep their names, after "model.module." in the model section.
 #pragma once
 
 #include <memory>
 #include <span>
 
+#include "convert/facts/translated_run.h"
+
 namespace mckpt::impl {
 
 class ModelMap;
-class PieceStore;
 class Store;
 struct ModelParameter;
 struct RunSetup;
@@ -30,8 +30,8 @@ struct RunSetup;
 // Takes the store into the result. The map may be discarded afterwards. Throws kNotHeld for states of the
 // optimizer that are not stored by parameter, unless only the weights are wanted; kUnaccounted for layers or
 // experts that the model does not have; kBadSplit.
-std::unique_ptr<PieceStore> torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map,
-                                              const RunSetup& setup, bool weights_only);
+TranslatedRun torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup,
+                                bool weights_only);
 
 // Whether the norms in front of experts have the name that Megatron's own modules give them. pre: a
 // torch_dist checkpoint of a model with these parameters.

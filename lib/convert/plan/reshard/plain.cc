@@ -1,6 +1,7 @@
 // The tensors and objects are those of `to-dcp`; what is written around them is an iteration of a run.
 #include "convert/plan/reshard/plain.h"
 
+#include "convert/dialects/torch_dist/read_facts.h"
 #include "convert/open/opened.h"
 #include "convert/open/source_model.h"
 #include "convert/plan/iteration.h"
@@ -36,6 +37,10 @@ bool has_states_of_megatron(const Store& store) {
   return false;
 }
 
+RunFacts facts_of(const Store& store) {
+  return dcp_dialect(store) == DcpDialect::kTorchDist ? torch_dist_facts(store) : facts_of_objects(store);
+}
+
 // The reason in the note that names are kept: "as 'rng' and 3 more belong to no known convention".
 std::string why_kept(const Store& store) {
   const DcpDialect dialect = dcp_dialect(store).value_or(DcpDialect::kPlain);
@@ -59,7 +64,8 @@ Conversion plan_plain_reshard(Opened source, const ReshardOptions& options) {
     target->notes.note(
         cat("names   are kept, ", why_kept(store), ": the rows of each tensor are divided over the ranks"));
     const std::optional<i64> iteration = iteration_of_result(
-        store, options.iteration, !weights_only && has_states_of_megatron(store), target->notes);
+        store, options.iteration, !weights_only && has_states_of_megatron(store),
+        [&] { return facts_of(store).iteration(); }, target->notes);
     TargetIdentity& identified = target->identified;
     identified.result =
         plan_iteration(*target, target->layout(), options.target, iteration, all_beside(store, {}));

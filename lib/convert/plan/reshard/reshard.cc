@@ -1,22 +1,25 @@
-// Plans a resharding: the tensors by Resharding, the objects by objects.h or, for a state dict of v2, by
-// state_dict_objects.h.
+// Plans a resharding: the tensors by Resharding, the facts of the run by the writer of fsdp_dtensor or, for a
+// state dict of v2, by that of its list of groups.
 #include "convert/plan/reshard/reshard.h"
 
 #include <algorithm>
 
+#include "convert/dialects/fsdp/write_facts.h"
 #include "convert/dialects/ranks/rank_states.h"
+#include "convert/dialects/state_dict/write_groups.h"
 #include "convert/keys/stored_chunks.h"
+#include "convert/objects/megatron_args.h"
 #include "convert/open/damage.h"
 #include "convert/open/open.h"
 #include "convert/plan/iteration.h"
-#include "convert/plan/reshard/objects.h"
 #include "convert/plan/reshard/plain.h"
 #include "convert/plan/reshard/resharding.h"
-#include "convert/plan/reshard/state_dict_objects.h"
+#include "convert/plan/run_config.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/plan/target.h"
 #include "convert/plan/vocab_change.h"
 #include "core/base/error.h"
+#include "hf/model.h"
 #include "io/dcp/run/args.h"
 #include "io/store/store.h"
 #include "mappings/fsdp/layout.h"
@@ -46,12 +49,12 @@ class ReshardTarget final : public Target {
   void write_frame(const FramePlace& to) const override { impl::write_frame(plan_->layout, to); }
 
  private:
-  ReshardedObjects lay_out(const ReshardOptions& options);
+  WrittenFacts lay_out(const ReshardOptions& options);
+  WrittenFacts write_facts(const ReshardOptions& options);
   void add_notes(const Notes& of_objects);
   void add_rank_states(const Opened& source);
 
   Resharding r_;
-  std::optional<StateDictObjects> groups_;
   std::optional<FsdpPlan> plan_;
   std::vector<i32> source_of_;  // by key of the layout: a tensor of the source
   std::optional<PlannedChunks> chunks_;
@@ -63,38 +66,72 @@ ReshardTarget::ReshardTarget(const Opened& source, const ReshardOptions& options
   add_rank_states(source);
   r_.match_states();
   options.frozen.refuse_unmatched(r_.target_keys().parameters());
-  ReshardedObjects objects = lay_out(options);
-  add_notes(objects.notes);
+  WrittenFacts written = lay_out(options);
+  add_notes(written.notes);
   source_of_ = r_.source_of(plan_->layout);
   chunks_.emplace(plan_->layout, source_of_);
   fused_.emplace(r_.fused_tensors(*plan_, source_of_));
   const Store& on_disk = source.on_disk();
   if (options.rank == 0) object_files = &on_disk;
   read = &r_.source();
-  job = std::make_unique<ChunkJob>(reshard_job(*read, *chunks_, &*fused_, std::move(objects.records)));
+  job = std::make_unique<ChunkJob>(reshard_job(*read, *chunks_, &*fused_, std::move(written.records)));
   proof = r_.proof(plan_->layout);
   proof.rule = [this](i64, i64 tensor) { return r_.rule_of(*fused_, tensor); };
   proof.left_out = [this](i64 tensor) { return r_.left_out(tensor); };
-  dropped_objects = objects.left_out;
+  dropped_objects = written.left_out;
   FsdpFolder::Beside others;
-  others.files = files_beside(source.store(), objects.changed_files);
-  others.assets = reshard_assets(r_.from());
+  others.files = files_beside(source.store(), files_with_grid(source.store(), options.grid));
+  others.assets = r_.from().assets();
   // The entries of torch_dist's common state are objects now.
   std::erase_if(others.files.copies, [](const SideFile& file) { return file.name == kCommonFile; });
-  std::optional<i64> iteration = iteration_of_result(on_disk, options.iteration, objects.has_states, notes);
+  std::optional<i64> iteration =
+      iteration_of_result(on_disk, options.iteration, !r_.v2() && r_.from().has_states(),
+                          [&] { return source.sharded->facts().iteration(); }, notes);
   identified.result = plan_iteration(*this, plan_->layout, options.target, iteration, std::move(others));
   identified.settings = settings_of(options), identified.source = r_.from().identity();
   set_run(*this, fsdp_format(options.fsdp), options.grid, plan_->layout);
 }
 
-ReshardedObjects ReshardTarget::lay_out(const ReshardOptions& options) {
-  if (r_.v2()) groups_.emplace(r_.from(), r_.target_keys(), r_.states());
+WrittenFacts ReshardTarget::lay_out(const ReshardOptions& options) {
+  WrittenFacts out;
+  RunFacts facts;
+  SharedObjects groups;
+  if (r_.v2()) {
+    const ReshardSource& from = r_.from();
+    const SavedPlaces places{[&](const std::string& object) { return from.named(object); },
+                             [&](std::string_view object) { return from.place_of(object); }};
+    facts = from.facts();
+    groups = group_list(facts, r_.target_keys(), r_.states(), places, from.weights_only(), out);
+  }
   plan_.emplace(
       r_.target_keys(), r_.run(), [&](std::vector<ModelParameter>& p) { r_.store_as_source(p); }, r_.states(),
-      groups_ ? groups_->shared() : SharedObjects{});
+      groups);
   r_.carry_tensors(plan_->layout);
-  return groups_ ? groups_->placed(r_.run().grid)
-                 : reshard_objects(r_.from(), r_.run(), options.iteration, plan_->layout);
+  return r_.v2() ? std::move(out) : write_facts(options);
+}
+
+WrittenFacts ReshardTarget::write_facts(const ReshardOptions& options) {
+  const ReshardSource& from = r_.from();
+  const HfModel& model = r_.model().model();
+  const FsdpRun& run = r_.run();
+  const i64 iteration = options.iteration ? *options.iteration : iteration_of(r_.model().store().root()).value_or(0);
+  const MegatronArgs made = fsdp_args(*model.map, model.config.run, run, iteration, from.has_states());
+  const FsdpResult result{.map = r_.model().map(),
+                          .grid = run.grid,
+                          .vocab_rows = run.run.vocab_rows,
+                          .source_rows = r_.model().setup().vocab_rows,
+                          .iteration = options.iteration,
+                          .weights_only = from.weights_only(),
+                          .other_format = r_.model().translated(),
+                          .made = from.any_model() ? nullptr : &made,
+                          .made_iteration = iteration};
+  WrittenFacts out;
+  const RunFacts facts = facts_for_fsdp(from.facts(), result, out);
+  out.records = write_fsdp_facts(facts, plan_->layout, [&](const std::string& object) { return from.named(object); });
+  if (from.rank_states())
+    if (std::vector<std::string> names = from.rank_states()->not_taken(); !names.empty())
+      out.notes.note(cat("the result has no place for these objects of the ranks' files: ", listed(names)));
+  return out;
 }
 
 void ReshardTarget::add_rank_states(const Opened& source) {

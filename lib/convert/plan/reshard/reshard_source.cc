@@ -6,18 +6,22 @@
 #include "convert/dialects/ranks/rank_states.h"
 #include "convert/open/left_states.h"
 #include "convert/open/options.h"
+#include "convert/open/source_model.h"
 #include "convert/plan/source_identity.h"
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
+#include "hf/folder/assets.h"
 #include "hf/model.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/run/facts.h"
 #include "io/dcp/write/layout.h"
+#include "io/file/folder.h"
 #include "io/store/finding.h"
 #include "io/store/joined_store.h"
 #include "io/store/store.h"
+#include "mappings/model/expand.h"
 
 namespace mckpt::impl {
 namespace {
@@ -104,7 +108,7 @@ i64 ReshardSource::place_of(std::string_view item) const {
 void ReshardSource::refuse_ranks_of_unknown_model() const {
   if (!any_model()) return;
   const Store& store = model_.store();
-  const RunFacts& run = model_.run();
+  const RunSizes& run = model_.run();
   auto refuse = [&](std::string_view arg, i64 ranks) {
     throw Error(
         Code::kUnknownPartition,
@@ -143,7 +147,7 @@ void ReshardSource::join_rank_states(const Adjust& adjust) {
         "`rank_states` needs the model's table, but the layers of this checkpoint are named differently")
         .file(model_.store().root())
         .help("reshard the checkpoint before its layers get the names of another form");
-  const RunFacts& run = model_.run();
+  const RunSizes& run = model_.run();
   if (!run.tensor_ranks)
     throw Error(Code::kUnknownPartition,
                 "the number of tensor-parallel ranks that wrote the checkpoint is not known")
@@ -163,6 +167,30 @@ void ReshardSource::join_rank_states(const Adjust& adjust) {
 bool ReshardSource::drops_tensor(i32 tensor) const {
   bool optimizer = is_optimizer_key(store().name(tensor));
   return optimizer && (options_.weights_only || (joined_ && tensor < model_.store().tensor_count()));
+}
+
+bool ReshardSource::has_states() const {
+  for (i32 t = 0; t < store().tensor_count(); t++)
+    if (state_name(store().name(t)) && !drops_tensor(t)) return true;
+  return false;
+}
+
+RunFacts ReshardSource::facts() const {
+  if (!states_) return model_.facts();
+  RunFacts of_ranks = states_->facts(), options = of_ranks;
+  std::erase_if(options.all, [](const RunFact& f) { return f.kind != FactKind::kOption; });
+  return joined(joined(std::move(options), model_.facts()), std::move(of_ranks));
+}
+
+SideFiles ReshardSource::assets() const {
+  const OpenOptions& opening = model_.on_disk().opening();
+  if (!any_model())
+    return plan_assets(model_.assets_path(),
+                       tensor_table_json(model_.map().sources(), model_.model().expert_layout,
+                                         model_.model().map_text, original_files(model_.model())),
+                       opening);
+  const std::string own = own_assets(model_.on_disk());
+  return own.empty() ? SideFiles{} : plan_assets(own, tensor_table_text(Folder(own, opening)), opening);
 }
 
 std::string ReshardSource::identity() const {

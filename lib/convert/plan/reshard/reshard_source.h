@@ -15,7 +15,7 @@
 #include "convert/open/options.h"
 #include "core/base/int.h"
 #include "core/base/name_hash.h"
-#include "io/dcp/keys/key.h"
+#include "io/copy/side_files.h"
 #include "io/dcp/write/layout.h"
 #include "io/dcp/write/paths.h"
 
@@ -69,9 +69,13 @@ class ReshardSource {
   i64 place_of(std::string_view item) const;
   // True for optimizer states that are left out, or that the ranks' files have.
   bool drops_tensor(i32 tensor) const;
-  bool drops_object(std::string_view object) const {
-    return options_.weights_only && is_optimizer_key(object);
-  }
+  // Whether the result has states of the optimizer under the names of fsdp_dtensor.
+  bool has_states() const;
+  // Of the checkpoint and of the ranks' files, whose groups go with their states.
+  RunFacts facts() const;
+  // The assets that the result gets. Those that mckpt put beside a checkpoint are copied even if the model is
+  // treated as unknown.
+  SideFiles assets() const;
   // The facts that decide, beside the layout of the result, which byte goes where.
   std::string identity() const;
 

@@ -7,6 +7,7 @@
 
 #include "convert/dialects/fsdp/fsdp_plan.h"
 #include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/fsdp/write_facts.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"
@@ -75,8 +76,9 @@ FsdpTarget::FsdpTarget(const Opened& source, const HfToFsdpOptions& options)
   options.values.rules.refuse_unmatched(layout.key_count(), [&](i64 k) -> std::string_view {
     return layout.key(static_cast<i32>(k)).name.text;
   });
+  const i64 iteration = options.iteration.value_or(0);
   if (!run_.fsdp.saves_state_dict())
-    add_run_objects(layout, {map_, model.config.run, run_, options.iteration.value_or(0)});
+    write_fsdp_facts(facts_of_model(fsdp_args(map_, model.config.run, run_, iteration)), layout);
   job = std::make_unique<ChunkJob>(import_job(source.store(), keys_, chunks_));
   proof = import_proof(source.store(), keys_, chunks_, layout);
   proof.rule = [this](i64 target, i64) -> std::string_view {

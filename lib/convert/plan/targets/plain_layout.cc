@@ -1,10 +1,10 @@
 // The layout keeps the nesting of the saved dicts, if the source's .metadata records it.
 #include "convert/plan/targets/plain_layout.h"
-#include "convert/jobs/carry_object.h"
 
 #include <algorithm>
 #include <memory>
 
+#include "convert/objects/source_args.h"
 #include "core/items/item_cast.h"
 #include "io/store/store.h"
 

@@ -8,6 +8,7 @@
 #include "convert/plan/targets/ranks.h"
 
 #include "convert/dialects/ranks/rank_plan.h"
+#include "convert/dialects/ranks/write_facts.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
 #include "convert/open/checkpoint.h"
@@ -17,7 +18,6 @@
 #include "convert/plan/model_proofs.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/plan/target.h"
-#include "convert/plan/targets/rank_front.h"
 #include "convert/plan/vocab_change.h"
 #include "core/base/error.h"
 #include "core/hybrid/mtp_names.h"
@@ -191,7 +191,7 @@ ToRanksOptions settled(ToRanksOptions options, const Opened& source, Notes& note
         .help("`weights_only` leaves them out; `mckpt convert to-mcore` and `mckpt convert to-fsdp` take them along, where the optimizer is not distributed");
   options.spelling = source.sharded->spelling_on_disk();
   options.spelling.old_mtp = has_old_mtp(source.on_disk());
-  options.iteration = iteration_of_result(source.on_disk(), options.iteration, false, notes);
+  options.iteration = iteration_of_result(source.on_disk(), options.iteration, false, {}, notes);
   return options;
 }
 
@@ -216,8 +216,10 @@ RanksTarget::RanksTarget(const Opened& source, const ToRanksOptions& given)
   refuse_misfit(map, run_);
   keys_.emplace(map, run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp});
   note_mtp_names(notes, *keys_, options_.spelling);
+  const RanksResult result{map, model.config.run, run_, source.sharded ? source.sharded->setup().vocab_rows : 0,
+                           options_.iteration};
   plan_.emplace(*keys_, run_, as_stored(source, run_),
-                rank_front(source, run_, options_.iteration, notes));
+                rank_front(source.sharded ? source.sharded->facts() : RunFacts{}, result, notes));
   options_.values.rules.refuse_unmatched(plan_->size(), [&](i64 t) { return plan_->parameter(t); });
   job = std::make_unique<ChunkJob>(job_of(source, *keys_, *plan_));
   proof = proof_of(source, *keys_, *plan_);

@@ -5,7 +5,6 @@
 //       -->   migration (which tensor, which name)   -->   new args   -->   layout and job
 #include "convert/plan/targets/relayer.h"
 
-#include "convert/jobs/carry_object.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/layers/layer_forms.h"
 #include "convert/layers/moved_chunks.h"

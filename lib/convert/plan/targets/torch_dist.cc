@@ -4,13 +4,12 @@
 #include "convert/plan/targets/torch_dist.h"
 
 #include "convert/dialects/torch_dist/table.h"
+#include "convert/dialects/torch_dist/write_facts.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
-#include "convert/objects/common_state.h"
 #include "convert/output/fsdp_folder.h"
 #include "convert/open/open.h"
 #include "convert/plan/iteration.h"
-#include "convert/plan/mcore_objects.h"
 #include "convert/plan/targets/recut.h"
 #include "convert/plan/model_proofs.h"
 #include "convert/plan/run_config.h"
@@ -115,7 +114,10 @@ class McoreOfModel final : public McoreTarget {
     job = std::make_unique<ChunkJob>(import_job(source.store(), keys_, chunks_));
     proof = import_proof(source.store(), keys_, chunks_, plan_.layout);
     note_constants(keys_, details);
-    finish(source, options, run_, mcore_objects(*source.model(), {run_, options.iteration}).common,
+    const HfModel& model = *source.model();
+    WrittenFacts written;
+    finish(source, options, run_,
+           common_file({}, {run_, keys_, torch_dist_args(map_, model.config.run, run_, ""), 0, options.iteration}, written),
            options.iteration);
   }
 
@@ -140,12 +142,23 @@ class McoreOfCheckpoint final : public McoreTarget {
     proof = recut_.proof();
     notes.append(recut_.notes);
     const Store& on_disk = source.on_disk();
-    std::optional<i64> iteration =
-        iteration_of_result(on_disk, options.iteration, !recut_.state_form().empty(), notes);
-    McoreObjects objects = mcore_objects(*source.sharded, keys(), {recut_.run(), iteration, recut_.state_form()});
-    notes.append(objects.notes);
-    dropped_objects = objects.left_out;
-    finish(source, options, recut_.run(), std::move(objects.common), iteration, files_of_run(on_disk, options.grid));
+    const RunFacts facts = source.sharded->facts();
+    const std::string form = recut_.state_form();
+    const std::optional<i64> iteration =
+        iteration_of_result(on_disk, options.iteration, !form.empty(), [&] { return facts.iteration(); }, notes);
+    const HfModel& model = *source.model();
+    WrittenFacts written;
+    std::string common = common_file(facts,
+                                     {.run = recut_.run(),
+                                      .keys = keys(),
+                                      .made = torch_dist_args(*model.map, model.config.run, recut_.run(), form),
+                                      .source_rows = source.sharded->setup().vocab_rows,
+                                      .iteration = iteration,
+                                      .state_form = form},
+                                     written);
+    notes.append(written.notes);
+    dropped_objects = written.left_out;
+    finish(source, options, recut_.run(), std::move(common), iteration, files_of_run(on_disk, options.grid));
   }
 
  private:

@@ -34,7 +34,7 @@ constexpr const char* kPieceForWhole =
 // One pass over the names; used once. Keys point into the store's names, which outlive it.
 class NameChecks {
  public:
-  NameChecks(const Store& store, DcpDialect dialect, const RunFacts& facts)
+  NameChecks(const Store& store, DcpDialect dialect, const RunSizes& facts)
       : store_(store), dialect_(dialect), facts_(facts) {}
 
   std::vector<Finding> run(CheckedPart part) {
@@ -78,7 +78,7 @@ class NameChecks {
 
   const Store& store_;
   DcpDialect dialect_;
-  const RunFacts& facts_;
+  const RunSizes& facts_;
   std::vector<Entry> entries_;
   std::map<std::pair<Section, std::string_view>, Tensors> sections_;
   std::string_view meta_is_ = "optimizer.param_to_group_meta";
@@ -213,7 +213,7 @@ void NameChecks::check_trained() {
 
 }  // namespace
 
-std::vector<Finding> check_names(const Store& store, DcpDialect dialect, const RunFacts& facts,
+std::vector<Finding> check_names(const Store& store, DcpDialect dialect, const RunSizes& facts,
                                  CheckedPart part) {
   return NameChecks(store, dialect, facts).run(part);
 }

@@ -16,14 +16,14 @@ namespace mckpt::impl {
 enum class DcpDialect : u8;
 class Store;
 struct Finding;
-struct RunFacts;
+struct RunSizes;
 
 // The part of a checkpoint that is checked. An optimizer that lost its states does no harm to a conversion of
 // the weights.
 enum class CheckedPart : u8 { kAll, kModel };
 
 // Looks at names and shapes, and at the small objects that list the trained parameters. Reads no tensor.
-std::vector<Finding> check_names(const Store& store, DcpDialect dialect, const RunFacts& facts,
+std::vector<Finding> check_names(const Store& store, DcpDialect dialect, const RunSizes& facts,
                                  CheckedPart part = CheckedPart::kAll);
 
 }  // namespace mckpt::impl

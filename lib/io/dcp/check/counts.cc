@@ -55,7 +55,7 @@ constexpr const char* kStagesLost =
 // The three checks; used once. check_pipeline() uses the number of layers that check_layers() found.
 class CountChecks {
  public:
-  CountChecks(const Store& store, DcpDialect dialect, const RunFacts& facts,
+  CountChecks(const Store& store, DcpDialect dialect, const RunSizes& facts,
               std::span<const DcpEntry> entries, Findings& findings)
       : store_(store), dialect_(dialect), facts_(facts), entries_(entries), findings_(findings) {}
 
@@ -83,7 +83,7 @@ class CountChecks {
 
   const Store& store_;
   DcpDialect dialect_;
-  const RunFacts& facts_;
+  const RunSizes& facts_;
   std::span<const DcpEntry> entries_;
   Findings& findings_;
   i64 language_layers_ = 0;  // that have tensors
@@ -256,7 +256,7 @@ void CountChecks::check_pipeline() {
 
 }  // namespace
 
-void check_counts(const Store& store, DcpDialect dialect, const RunFacts& facts,
+void check_counts(const Store& store, DcpDialect dialect, const RunSizes& facts,
                   std::span<const DcpEntry> entries, Findings& findings) {
   CountChecks(store, dialect, facts, entries, findings).run();
 }

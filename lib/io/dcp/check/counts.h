@@ -19,7 +19,7 @@ namespace mckpt::impl {
 
 class Findings;
 class Store;
-struct RunFacts;
+struct RunSizes;
 
 // A tensor of the store, with the parts of its name.
 struct DcpEntry {
@@ -29,7 +29,7 @@ struct DcpEntry {
 
 // Adds findings for numbers that are left out, for fewer layers or experts than the run had (`facts`), and
 // for what expert-parallel ranks and pipeline stages wrote over each other.
-void check_counts(const Store& store, DcpDialect dialect, const RunFacts& facts,
+void check_counts(const Store& store, DcpDialect dialect, const RunSizes& facts,
                   std::span<const DcpEntry> entries, Findings& findings);
 
 }  // namespace mckpt::impl

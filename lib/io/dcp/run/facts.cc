@@ -53,7 +53,7 @@ std::string_view text_field(const PickleValue& args, std::string_view name) {
 
 // The fields of Megatron-FSDP. The argument that chooses it had another name in older releases. A strategy
 // that is not known says nothing.
-void add_fsdp(const PickleValue& args, RunFacts& facts) {
+void add_fsdp(const PickleValue& args, RunSizes& facts) {
   if (!is_true(args, "use_megatron_fsdp") && !is_true(args, "use_custom_fsdp")) return;
   std::string_view name = text_field(args, "data_parallel_sharding_strategy");
   for (Strategy s :
@@ -92,8 +92,8 @@ bool has_pattern(const PickleValue& args) {
 std::string said_size(i64 size) { return size > 0 ? cat(size) : "None"; }
 
 // With groups the keys count fewer layers than num_layers; a pattern that fits neither count says nothing.
-RunFacts run_facts(const PickleValue& args) {
-  RunFacts facts;
+RunSizes run_sizes(const PickleValue& args) {
+  RunSizes facts;
   facts.layers = has_pattern(args) ? number_field(args, "num_layers") : count_field(args, "num_layers");
   const std::optional<LayerPattern> pattern = pattern_of(args);
   if (pattern) {
@@ -118,8 +118,8 @@ RunFacts run_facts(const PickleValue& args) {
 }
 
 // A line without indentation begins another section.
-RunFacts run_facts_of_yaml(std::string_view text) {
-  RunFacts facts;
+RunSizes run_sizes_of_yaml(std::string_view text) {
+  RunSizes facts;
   bool in_model = false;
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));

@@ -17,7 +17,7 @@ namespace mckpt::impl {
 class PickleValue;
 
 // Each field is empty where the run does not state it.
-struct RunFacts {
+struct RunSizes {
   // Args with None, which Megatron reads as "has none", say 0.
   std::optional<i64> layers = std::nullopt, experts = std::nullopt, mtp_layers = std::nullopt;
   std::optional<i64> pipeline_stages = std::nullopt;
@@ -35,12 +35,12 @@ struct RunFacts {
 };
 
 // The facts in an argparse.Namespace or dict of Megatron's arguments.
-RunFacts run_facts(const PickleValue& args);
+RunSizes run_sizes(const PickleValue& args);
 // Whether the layers of the run follow a pattern: its num_layers may then be another number, or None.
 bool has_pattern(const PickleValue& args);
 // A size as the args have it: "4", or "None" for 0.
 std::string said_size(i64 size);
 // The facts in Megatron-Bridge's run_config.yaml.
-RunFacts run_facts_of_yaml(std::string_view text);
+RunSizes run_sizes_of_yaml(std::string_view text);
 
 }  // namespace mckpt::impl

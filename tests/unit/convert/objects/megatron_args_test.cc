@@ -9,8 +9,8 @@
 #include <map>
 #include <set>
 
-#include "convert/dialects/fsdp/fsdp_run.h"
 #include "core/base/text.h"
+#include "core/fsdp/grid.h"
 #include "io/dcp/run/args.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/write/writer.h"
@@ -73,10 +73,10 @@ using Fields = std::map<std::string, std::string>;  // name -> value
 Fields args_of_config(const std::string& config, const Grid& grid = {}, i64 rank = -1) {
   HfConfig c = read_hf_config(config);
   ModelMap map = ModelMap::promised(c.model, *c.family);
-  FsdpRun run;
-  run.grid = grid;
-  run.run.vocab_rows = vocab_rows(c.model, *c.family, grid.tp, {VocabChoice::kAuto, 0});
-  std::string pickle = pickle_args({.map = map, .entries = c.run, .run = run, .iteration = 12, .rank = rank});
+  RunSetup run;
+  run.vocab_rows = vocab_rows(c.model, *c.family, grid.tp, {VocabChoice::kAuto, 0});
+  std::string pickle =
+      pickle_args({.map = map, .entries = c.run, .grid = grid, .run = run, .iteration = 12, .rank = rank});
   std::vector<u8> bytes(pickle.begin(), pickle.end());
   Pickle read(bytes);
   Fields out;

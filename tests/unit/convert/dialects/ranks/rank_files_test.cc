@@ -21,7 +21,7 @@ std::string contents(const std::string& model, i64 stages, const std::vector<std
   for (const std::string& name : names) tensors.push_back({"mp_rank_00_00" + name, {2}});
   std::unique_ptr<Store> store = made_store(folder, tensors);
   const ModelMap map = golden_map(model);
-  RunFacts run;
+  RunSizes run;
   run.pipeline_stages = stages, run.tensor_ranks = 1;
   std::string out;
   try {

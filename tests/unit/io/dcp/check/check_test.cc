@@ -79,7 +79,7 @@ NameStore sound_model() {
   return store;
 }
 
-std::string found(const NameStore& store, const RunFacts& facts = {},
+std::string found(const NameStore& store, const RunSizes& facts = {},
                   DcpDialect dialect = DcpDialect::kFsdpDtensor) {
   std::string out;
   for (const Finding& f : check_names(store, dialect, facts))
@@ -99,7 +99,7 @@ TEST(DcpNames, AreOfTheSizesThatTheArgsSay) {
   store.add_tensor("decoder.layers.mlp.router.weight", {3, 5, 8});
   store.add_tensor("decoder.layers.mlp.experts.experts.linear_fc1.weight", {3, 5, 4, 8});
   store.add_tensor("mtp.layers.0.mtp_model_layer.mlp.router.weight", {5, 8});
-  auto said = [&](const RunFacts& facts) { return found(store, facts, DcpDialect::kTorchDist); };
+  auto said = [&](const RunSizes& facts) { return found(store, facts, DcpDialect::kTorchDist); };
   EXPECT_EQ(said({.layers = 3, .experts = 5}), "");
   EXPECT_EQ(said({}), "");
   const std::string of_router = "MC1312 decoder.layers.mlp.router.weight: the args of the training run say ";
@@ -294,7 +294,7 @@ TEST(DcpNames, OfStackedLayersAreLeftAlone) {
 }
 
 // Args as a pickled dict; -1 is None.
-RunFacts facts_of(const std::vector<std::pair<const char*, i64>>& numbers, const char* pattern = "",
+RunSizes facts_of(const std::vector<std::pair<const char*, i64>>& numbers, const char* pattern = "",
                   bool repeated = false) {
   PickleWriter p;
   p.op(Op::kEmptyDict), p.op(Op::kMark);
@@ -304,12 +304,12 @@ RunFacts facts_of(const std::vector<std::pair<const char*, i64>>& numbers, const
   p.op(Op::kSetitems);
   const std::string text = p.finish();
   const Pickle args({reinterpret_cast<const u8*>(text.data()), text.size()}, {});
-  return run_facts(args.root());
+  return run_sizes(args.root());
 }
 
-TEST(RunFacts, OfArgsSayWhatTheModelHasNot) {
+TEST(RunSizes, OfArgsSayWhatTheModelHasNot) {
   using Size = std::optional<i64>;
-  auto sizes = [](const RunFacts& facts) {
+  auto sizes = [](const RunSizes& facts) {
     return std::vector{facts.layers, facts.experts, facts.mtp_layers};
   };
   const Size unsaid;
@@ -327,8 +327,8 @@ TEST(RunFacts, OfArgsSayWhatTheModelHasNot) {
             (std::vector<Size>{3, unsaid, unsaid}));
 }
 
-TEST(RunFacts, ComeFromTheModelSectionOfTheConfig) {
-  RunFacts facts = run_facts_of_yaml(
+TEST(RunSizes, ComeFromTheModelSectionOfTheConfig) {
+  RunSizes facts = run_sizes_of_yaml(
       "train:\n"
       "  num_layers: 7\n"
       "model:\n"

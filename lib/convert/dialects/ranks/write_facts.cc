@@ -1,5 +1,5 @@
 // Args are kept as the pickle that they are: entries that change are added behind the old ones.
-#include "convert/plan/targets/rank_front.h"
+#include "convert/dialects/ranks/write_facts.h"
 
 #include <memory>
 #include <string>
@@ -7,10 +7,8 @@
 #include "convert/objects/kept_args.h"
 #include "convert/objects/megatron_args.h"
 #include "convert/objects/source_args.h"
-#include "convert/open/checkpoint.h"
-#include "convert/open/opened.h"
+#include "core/base/notes.h"
 #include "core/hybrid/spellings.h"
-#include "hf/model.h"
 #include "io/dcp/run/args.h"
 #include "io/pickle/write/copy.h"
 #include "io/pickle/write/writer.h"
@@ -30,23 +28,23 @@ bool has_unfused_norms(const Spelling& spelling) {
   return false;
 }
 
-// The args of a checkpoint's run, as a pickle, with what the conversion changes; "" where there are none.
-std::string args_of_source(const Opened& source, const RankRun& run, std::optional<i64> iteration,
-                           Notes& notes) {
-  if (!source.sharded) return "";
-  std::shared_ptr<const PickleValue> own = args_of(source.on_disk());
+// The args of the facts, as a pickle, with what the conversion changes; "" where there are none.
+std::string args_of_facts(const RunFacts& facts, const RanksResult& result, Notes& notes) {
+  const RunFact* said = facts.find(FactKind::kArgs);
+  std::shared_ptr<const PickleValue> own = said ? facts.value(*said) : nullptr;
   if (!own || !arg_of(*own, kAlwaysThere)) return "";
+  const RankRun& run = result.run;
   std::string args =
       kept_args(copy_pickle(*own),
-                {.map = *source.model()->map,
+                {.map = result.map,
                  .grid = run.grid,
                  .pipeline = run.pipeline,
                  .format = ArgsFormat::kTorch,
                  .vocab_rows = run.run.vocab_rows,
-                 .source_rows = source.sharded->setup().vocab_rows,
+                 .source_rows = result.source_rows,
                  .params_dtype = type_of_args(run),
-                 .iteration = iteration.value_or(0),
-                 .from_the_start = !iteration,
+                 .iteration = result.iteration.value_or(0),
+                 .from_the_start = !result.iteration,
                  .norms = has_unfused_norms(run.run.spelling) ? NormNames::kOfMegatron
                                                               : NormNames::kOfTransformerEngine},
                 notes);
@@ -62,25 +60,22 @@ std::string with_rank(std::string args, i64 rank) {
 
 }  // namespace
 
-RankPlan::WriteFront rank_front(const Opened& source, const RankRun& run, std::optional<i64> iteration,
-                                Notes& notes) {
-  std::string kept = args_of_source(source, run, iteration, notes);
-  FsdpRun of_args;
-  of_args.grid = run.grid, of_args.run = run.run;
-  of_args.run.params_dtype = type_of_args(run);
-  const HfModel& model = *source.model();
-  return [&model, &run, of_args, iteration = iteration.value_or(0), kept = std::move(kept)](PickleWriter& p,
-                                                                                            i64 rank) {
+RankPlan::WriteFront rank_front(const RunFacts& facts, const RanksResult& result, Notes& notes) {
+  RunSetup of_args = result.run.run;
+  of_args.params_dtype = type_of_args(result.run);
+  return [result, of_args, kept = args_of_facts(facts, result, notes)](PickleWriter& p, i64 rank) {
+    const i64 iteration = result.iteration.value_or(0);
     p.text("args");
     if (!kept.empty())
       p.pickled(with_rank(kept, rank));
     else
-      write_args(p, {.map = *model.map,
-                     .entries = model.config.run,
+      write_args(p, {.map = result.map,
+                     .entries = result.entries,
+                     .grid = result.run.grid,
                      .run = of_args,
                      .iteration = iteration,
                      .format = ArgsFormat::kTorch,
-                     .pipeline = run.pipeline,
+                     .pipeline = result.run.pipeline,
                      .rank = rank});
     p.text("checkpoint_version"), p.real(3.0);
     p.text("iteration"), p.integer(iteration);
