@@ -5,32 +5,38 @@
 #include <algorithm>
 #include <iterator>
 
-#include "convert/compare/against.h"
 #include "convert/compare/compare.h"
+#include "convert/compare/compare_sides.h"
 #include "convert/compare/differences/objects.h"
+#include "convert/compare/sides/sides.h"
+#include "convert/open/checkpoint.h"
 #include "convert/views/piece_store.h"
 #include "core/base/text.h"
 
 namespace mckpt::impl {
 namespace {
 
-// Whether the store is a view under other names that has no place for the checkpoint's objects.
-bool leaves_objects(const Store& store) {
-  const auto* pieces = dynamic_cast<const PieceStore*>(&store);
-  return pieces != nullptr && pieces->objects().empty() && !pieces->source().objects().empty();
+SideObjects objects_of(const Opened& side) {
+  return {side.store(), side.sharded ? side.sharded->translated() : nullptr};
+}
+
+// Whether the side is a view under other names that has no place for the checkpoint's objects.
+bool leaves_objects(const SideObjects& side) {
+  return side.view && side.view->objects().empty() && !side.view->source().objects().empty();
 }
 
 }  // namespace
 
-bool compare_objects(const Store& tested, const Store& source, const Intended& intended, const Comparing& c,
-                     std::optional<OptionDifferences> options) {
+bool compare_objects(const Sides& sides, const Comparing& c) {
   VerifyReport& report = c.report;
+  const SideObjects tested = objects_of(sides.tested), source = objects_of(sides.source);
+  const std::optional<OptionDifferences>& options = sides.options;
   if (!c.options.choice.all()) {
     objects_not_compared("tensors are chosen by name", report);
     return true;
   }
   ObjectDifferences result = object_differences(
-      tested, source, intended.left_out, [&](std::string_view name) { return options && is_option(name); },
+      tested, source, sides.changes.left_out, [&](std::string_view name) { return options && is_option(name); },
       c.options.counting.all, c.options.threads);
   std::vector<std::string> reasons;
   if (!result.of_grid.empty())
@@ -42,8 +48,8 @@ bool compare_objects(const Store& tested, const Store& source, const Intended& i
     reasons.push_back(cat(listed(names, 3), " (", reason, ")"));
   if (options) {
     reasons.push_back(options->not_compared);
-    std::ranges::move(options->findings, std::back_inserter(result.findings));
-    std::ranges::move(options->differences, std::back_inserter(result.differences));
+    std::ranges::copy(options->findings, std::back_inserter(result.findings));
+    std::ranges::copy(options->differences, std::back_inserter(result.differences));
   }
   if (leaves_objects(tested) || leaves_objects(source))
     reasons.push_back("objects that have no place under the names by which the two are compared");

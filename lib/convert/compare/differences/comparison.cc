@@ -141,7 +141,7 @@ void Comparison::note_types(const std::string& tensor, std::string tested, std::
 // Compares in the types of the tested side; a list of differences in types that have the values of both.
 // Values that the tested side computes are in no file, and are made for either.
 bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report) {
-  const auto* values = dynamic_cast<const UnroundedValues*>(&compared.tested);
+  const UnroundedValues* values = unrounded_values(compared.tested);
   bool computed = false;
   std::map<i32, DType> types;  // by key
   for (i64 c = 0; c < compared.chunks.size(); c++) {

@@ -28,15 +28,15 @@ constexpr std::string_view kMade[] = {"args", "checkpoint_version", "iteration"}
 // The objects of one side, numbered: first those in files, then those that a view made.
 class Side {
  public:
-  Side(const Store& store, const std::function<bool(std::string_view)>& apart)
-      : store_(store), pieces_(dynamic_cast<const PieceStore*>(&store)), files_(store) {
+  Side(const SideObjects& side, const std::function<bool(std::string_view)>& apart)
+      : store_(side.store), pieces_(side.view), files_(side.store) {
     auto add = [&](const std::string& name, i64 number) {
       if (!apart || !apart(name)) names_.emplace(name, number);
     };
-    for (std::size_t o = 0; o < store.objects().size(); o++)
-      add(store.objects()[o].name, static_cast<i64>(o));
+    for (std::size_t o = 0; o < store_.objects().size(); o++)
+      add(store_.objects()[o].name, static_cast<i64>(o));
     for (const PieceStore::Made& made : made_objects())
-      add(made.name, std::ssize(store.objects()) + (&made - made_objects().data()));
+      add(made.name, std::ssize(store_.objects()) + (&made - made_objects().data()));
   }
 
   bool is_made() const { return pieces_ != nullptr; }
@@ -83,11 +83,9 @@ class Side {
   NameMap<std::string, i64> names_;
 };
 
-// Whether the store is in the folder of this iteration.
+// Whether the store, or what it is a view of, is in the folder of this iteration.
 bool is_named(const Store& store, std::string_view iteration) {
-  const auto* pieces = dynamic_cast<const PieceStore*>(&store);
-  const Store& written = pieces ? pieces->source() : store;
-  return std::ranges::any_of(written.facts(), [&](const auto& fact) {
+  return std::ranges::any_of(store.facts(), [&](const auto& fact) {
     return fact.first == "iteration" && fact.second == iteration;
   });
 }
@@ -108,7 +106,7 @@ class Objects {
  public:
   using LeftOut = std::function<std::string(std::string_view)>;
 
-  Objects(const Store& there, const Store& source, const LeftOut& left_out,
+  Objects(const SideObjects& there, const SideObjects& source, const LeftOut& left_out,
           const std::function<bool(std::string_view)>& apart, bool every)
       : found_(there, apart), expected_(source, apart), left_out_(left_out), every_(every) {}
 
@@ -248,7 +246,7 @@ class Objects {
 
 std::string of_side(std::string_view path) { return cat(" (an object of ", escaped(path, 4096), ")"); }
 
-ObjectDifferences object_differences(const Store& there, const Store& source,
+ObjectDifferences object_differences(const SideObjects& there, const SideObjects& source,
                                      const std::function<std::string(std::string_view)>& left_out,
                                      const std::function<bool(std::string_view)>& apart, bool every,
                                      int threads) {

@@ -15,6 +15,9 @@
 
 namespace mckpt::impl {
 
+class PieceStore;
+class Store;
+
 // The outcome: findings, and the differences that are not findings because a conversion makes them.
 struct ObjectDifferences {
   i64 objects = 0;  // objects of which everything was compared
@@ -34,12 +37,18 @@ struct ObjectDifferences {
 // The end of a finding about an object that cannot be read, of the side that is not the tested one.
 std::string of_side(std::string_view path);
 
+// The objects of one side: those of the store and, of a checkpoint under other names, those that its view made.
+struct SideObjects {
+  const Store& store;
+  const PieceStore* view = nullptr;  // the store itself, if it is one; null: the names are those on disk
+};
+
 // Compares the objects of `there` with those that a conversion of `source` would write. Each object is
 // compared by one of `threads` threads; equal bytes are not parsed. `left_out` says why the conversion leaves
 // an object out, "" if it does not; an empty function: it leaves none out. `apart`: objects of either side
 // that the caller compares; an empty function: none. `every`: differences
 // are listed without a limit of their number.
-ObjectDifferences object_differences(const Store& there, const Store& source,
+ObjectDifferences object_differences(const SideObjects& there, const SideObjects& source,
                                      const std::function<std::string(std::string_view)>& left_out,
                                      const std::function<bool(std::string_view)>& apart, bool every,
                                      int threads);
