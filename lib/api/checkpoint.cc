@@ -8,7 +8,7 @@
 #include "api/public_notes.h"
 #include "convert/asked/results.h"
 #include "convert/asked/words.h"
-#include "convert/open/checkpoint.h"
+#include "convert/open/open.h"
 #include "core/base/name_hash.h"
 #include "core/items/dtype.h"
 #include "io/choice/slice.h"
@@ -29,8 +29,8 @@ namespace mckpt {
 using impl::i64;
 
 struct Checkpoint::State {
-  std::unique_ptr<impl::Store> own;              // of open()
-  std::unique_ptr<impl::CheckpointModel> model;  // of open_as_fsdp()
+  std::unique_ptr<impl::Store> own;     // of open()
+  std::unique_ptr<impl::Opened> model;  // of open_as_fsdp()
   const impl::Store& store;
   impl::NameMap<std::string_view, i64> numbers{};  // of the tensors, by name
   // Readers of tensors, kept from one read to the next: opening a file takes longer than reading a small
@@ -124,7 +124,8 @@ std::vector<std::pair<std::string, std::string>> Checkpoint::facts() const { ret
 std::vector<Finding> Checkpoint::findings() const {
   std::vector<Finding> out;
   if (state_->model)
-    for (const impl::Finding& f : state_->model->oddities()) out.push_back(impl::to_public(f));
+    for (const impl::Oddities& odd : state_->model->damage)
+      for (const impl::Finding& f : odd.findings) out.push_back(impl::to_public(f));
   else
     for (const impl::Finding& f : state_->store.findings()) out.push_back(impl::to_public(f));
   return out;
@@ -271,8 +272,9 @@ Checkpoint open(const std::string& path, const OpenOptions& options) {
 Checkpoint open_as_fsdp(const std::string& path, const SourceOptions& options) {
   return impl::guarded([&] {
     using State = CheckpointAccess::State;
-    auto model = std::make_unique<impl::CheckpointModel>(
-        impl::open_checkpoint(path, impl::checkpoint_options(options, {{path}})));
+    impl::OpenAs how{.source = path, .how = impl::checkpoint_options(options, {{path}})};
+    auto model = std::make_unique<impl::Opened>(
+        impl::open_sharded(impl::open_store(path, how.how.model.files), how));
     const impl::Store& view = model->store();
     return CheckpointAccess::make(std::unique_ptr<State>(new State{nullptr, std::move(model), view}));
   });

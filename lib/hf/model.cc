@@ -124,6 +124,15 @@ QuantDeclaration quantization_of(const Folder& folder, bool shapes_only) {
   }
 }
 
+// The values of the folder's files. `opened`: as open_hf_folder() takes it.
+std::unique_ptr<Store> values_of(std::unique_ptr<Store>& opened, const std::string& path,
+                                 const QuantDeclaration& quant, const HfModelOptions& options) {
+  const bool of_path = opened && opened->driver().hf_folder && opened->root() == path && !adapted_view(*opened);
+  if (of_path && dequantized_view(*opened)) return std::move(opened);
+  return dequantized(of_path ? std::move(opened) : open_safetensors_folder(path, options.files), quant,
+                     DType::kBF16, options.bad_numbers);
+}
+
 // The layout of the experts, as the user chose it, in the terms of the mapping; no choice: the tensors'
 // shapes decide.
 MapOptions map_options(ExpertLayout layout) {
@@ -206,9 +215,14 @@ HfModel::~HfModel() = default;
 // The order matters: the map file changes the family before tensors are paired, and the table of an earlier
 // conversion supplies the layout of the experts.
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
+  std::unique_ptr<Store> none;
+  return open_hf_folder(none, path, options);
+}
+
+HfModel open_hf_folder(std::unique_ptr<Store>& opened, const std::string& path, const HfModelOptions& options) {
   refuse_missing(path, options.files);
   if (const std::string& base = model_path(path, options.files); base != path)
-    return open_hf_model(base, open_store(path, options.files), options);
+    return open_hf_model(base, opened ? std::move(opened) : open_store(path, options.files), options);
   // The weights alone, in a file, are what a folder without a config is.
   if (path.ends_with(".safetensors") && is_file(path, options.files)) throw without_config(path);
   Folder folder(path, options.files);
@@ -233,8 +247,7 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
     if (config_alone) {
       // map_of() takes the tensors that the family's tables promise.
     } else if (weights) {
-      m.store =
-          dequantized(open_safetensors_folder(path, options.files), quant, DType::kBF16, options.bad_numbers);
+      m.store = values_of(opened, path, quant, options);
       refuse_findings(*m.store);
     } else if (m.table && m.table->complete) {
       // The layout that was given when the model was converted holds unless another one is given.

@@ -60,6 +60,10 @@ struct HfModel {
 // config.json; one error with all problems of the safetensors files; kContradiction if two different maps
 // apply.
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options = {});
+// The same of a path that was opened as a store, or not (null). A store of the path itself is taken, and its files are
+// not opened again; another one is left to the caller.
+HfModel open_hf_folder(std::unique_ptr<Store>& opened, const std::string& path,
+                       const HfModelOptions& options = {});
 
 // The model whose config.json is in the folder, and whose weights are elsewhere: `weights` has the tensors
 // that a folder of the model has, under their names. Weights in the folder itself are not looked at. Throws

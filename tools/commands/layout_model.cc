@@ -55,9 +55,10 @@ bool is_shape(std::string_view word) {
 // A model in either form; the map belongs to one of the two.
 struct ShownModel {
   std::optional<HfModel> model;
-  std::optional<CheckpointModel> checkpoint;
+  std::optional<Opened> opened;
 
-  const ModelMap& map() const { return model ? *model->map : checkpoint->map(); }
+  const CheckpointModel* checkpoint() const { return opened ? opened->sharded.get() : nullptr; }
+  const ModelMap& map() const { return model ? *model->map : *opened->model()->map; }
 };
 
 // A view of names of fsdp_dtensor as the model's own names is made where `convert gpt-to-hybrid` or `group`
@@ -68,23 +69,21 @@ void note_other_layers(const CheckpointModel& checkpoint, const GlobalFlags& fla
          "the layers have the names of another form than those of the model in config.json: shown is how a run of that model packs them");
 }
 
-// Weights without a config.json are those of a model all the same, and opening the model says what is missing.
-bool has_weights_of_model(const std::string& path, const OpenOptions& files) {
-  try {
-    return open_store(path, files)->driver().hf_weights;
-  } catch (const Error&) {
-    return false;
-  }
+// The checkpoint at the path; null: there is a model. Weights without a config.json are those of a model all the same,
+// and opening the model says what is missing.
+std::unique_ptr<Store> open_checkpoint_at(const std::string& path, const OpenOptions& files) {
+  std::error_code ec;
+  if (fs::is_regular_file(fs::path(path) / "config.json", ec) || hub_snapshot(path)) return nullptr;
+  std::unique_ptr<Store> store = open_store(path, files);
+  return store->driver().hf_weights ? nullptr : std::move(store);
 }
 
 ShownModel open_model(CommandLine& line, const std::string& path, const LayoutFlags& flags) {
   ShownModel out;
-  std::error_code ec;
-  if (!fs::is_regular_file(fs::path(path) / "config.json", ec) && !hub_snapshot(path) &&
-      !has_weights_of_model(path, line.opening())) {
-    out.checkpoint.emplace(
-        tell_opened(line.flags(), [&] { return open_checkpoint(path, flags.source.options()); }));
-    note_other_layers(*out.checkpoint, line.flags());
+  const OpenAs how{.source = path, .how = flags.source.options()};
+  if (std::unique_ptr<Store> store = open_checkpoint_at(path, how.how.model.files)) {
+    out.opened.emplace(tell_opened(line.flags(), [&] { return open_sharded(std::move(store), how); }));
+    note_other_layers(*out.checkpoint(), line.flags());
     return out;
   }
   for (const char* name : kOfCheckpoints)
@@ -154,11 +153,11 @@ RunSetup run_setup(const ShownModel& opened, const LayoutFlags& flags, i64 tp) {
   const ValueOptions values = flags.values.options();
   const ModelMap& map = opened.map();
   RunSetup setup{0, values.params_dtype.of(map.model())};
-  if (!opened.checkpoint) {
+  if (!opened.checkpoint()) {
     setup.vocab_rows = vocab_rows(map.model(), map.family(), tp, values.vocab);
     return setup;
   }
-  const CheckpointModel& source = *opened.checkpoint;
+  const CheckpointModel& source = *opened.checkpoint();
   setup.spelling = source.setup().spelling;
   setup.groups = source.setup().groups;
   setup.vocab_rows = with_file(source.store().root(), [&] {
@@ -185,7 +184,7 @@ void note_unsavable(const ModelLayout& l, const GlobalFlags& flags) {
 // The grid of the options, and of the args if the model is a checkpoint that has args.
 void choose_grid(ModelLayout& l, const CommandLine& line, const ShownModel& opened, const LayoutFlags& flags) {
   std::optional<RunSizes> args;
-  if (opened.checkpoint) args = dcp_run_sizes(opened.checkpoint->on_disk());
+  if (opened.opened) args = dcp_run_sizes(opened.opened->on_disk());
   LayoutGrid chosen = layout_grid(line, flags, args ? &*args : nullptr);
   print_notes(line.flags(), chosen.notes);
   l.grid = chosen.grid;

@@ -27,12 +27,12 @@ auto tell_damage(const GlobalFlags& flags, Fn&& fn) -> decltype(fn()) {
   }
 }
 
-// Runs fn, which returns a CheckpointModel, as tell_damage() does; prints what is odd about the checkpoint.
+// Runs fn, which returns an Opened, as tell_damage() does; prints what is odd about it.
 template <typename Fn>
 auto tell_opened(const GlobalFlags& flags, Fn&& fn) -> decltype(fn()) {
-  auto checkpoint = tell_damage(flags, fn);
-  tell_findings(flags, checkpoint.oddities(), checkpoint.store().root());
-  return checkpoint;
+  auto opened = tell_damage(flags, fn);
+  for (const Oddities& odd : opened.damage) tell_findings(flags, odd.findings, odd.root);
+  return opened;
 }
 
 // Writes an array of objects, as in `inspect` (problems) and `verify` (findings).

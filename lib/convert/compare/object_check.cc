@@ -5,21 +5,33 @@
 #include <algorithm>
 #include <iterator>
 
-#include "convert/compare/against.h"
 #include "convert/compare/compare.h"
+#include "convert/compare/compare_sides.h"
+#include "convert/compare/differences/objects.h"
+#include "convert/compare/sides/sides.h"
+#include "convert/open/checkpoint.h"
 #include "core/base/text.h"
 
 namespace mckpt::impl {
 
-bool compare_objects(const ObjectSide& tested, const ObjectSide& source, const Intended& intended, const Comparing& c,
-                     std::optional<OptionDifferences> options) {
+namespace {
+
+ObjectSide objects_of(const Opened& side) {
+  return side.sharded ? ObjectSide(*side.sharded) : ObjectSide(side.store());
+}
+
+}  // namespace
+
+bool compare_objects(const Sides& sides, const Comparing& c) {
   VerifyReport& report = c.report;
+  const ObjectSide tested = objects_of(sides.tested), source = objects_of(sides.source);
+  const std::optional<OptionDifferences>& options = sides.options;
   if (!c.options.choice.all()) {
     objects_not_compared("tensors are chosen by name", report);
     return true;
   }
   ObjectDifferences result = object_differences(
-      tested, source, intended.left_out, [&](std::string_view name) { return options && is_option(name); },
+      tested, source, sides.changes.left_out, [&](std::string_view name) { return options && is_option(name); },
       c.options.counting.all, c.options.threads);
   std::vector<std::string> reasons;
   if (!result.of_grid.empty())
@@ -31,8 +43,8 @@ bool compare_objects(const ObjectSide& tested, const ObjectSide& source, const I
     reasons.push_back(cat(listed(names, 3), " (", reason, ")"));
   if (options) {
     reasons.push_back(options->not_compared);
-    std::ranges::move(options->findings, std::back_inserter(result.findings));
-    std::ranges::move(options->differences, std::back_inserter(result.differences));
+    std::ranges::copy(options->findings, std::back_inserter(result.findings));
+    std::ranges::copy(options->differences, std::back_inserter(result.differences));
   }
   if (tested.leaves_objects() || source.leaves_objects())
     reasons.push_back("objects that have no place under the names by which the two are compared");

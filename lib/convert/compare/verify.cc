@@ -340,7 +340,9 @@ Verified verify(const std::string& path, const VerifyOptions& given, Observer& o
     if (std::unique_ptr<Store> store = open_for_report(path, options, observer, out.report)) {
       CompareOptions how = options.compare;
       how.threads = options.threads;
-      Compared compared = compare(std::move(store), path, *options.against, how, observer);
+      std::unique_ptr<Store> source = open_store(*options.against, files_of(options));
+      Compared compared =
+          compare({path, std::move(store)}, {*options.against, std::move(source)}, how, observer);
       refuse_adapter_alone(path, *options.against, compared.report, files_of(options));
       out = {.report = std::move(compared.report),
              .equal = compared.equal,

@@ -181,7 +181,7 @@ class StoredChunks final : public StoreChunks {
   StoredChunks(const Store& store, const KeyTable& keys);
 
   // Tensors of the store that are left out because the model ties them to another tensor: an output layer
-  // beside the embedding. open_checkpoint() checks whether both hold the same values.
+  // beside the embedding. open_sharded() checks whether both hold the same values.
   const std::vector<i32>& copies() const { return copies_; }
   // By source tensor, the type in which its items are stored; nothing where no chunk has them.
   std::vector<std::optional<DType>> types_of_sources() const;

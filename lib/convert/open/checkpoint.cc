@@ -15,9 +15,9 @@
 #include "convert/layers/layer_migration.h"
 #include "convert/layers/model_layers.h"
 #include "convert/open/damage.h"
+#include "convert/open/openers.h"
 #include "convert/open/options.h"
 #include "convert/open/other_model.h"
-#include "convert/open/own_model.h"
 #include "convert/open/source_model.h"
 #include "convert/open/translation.h"
 #include "convert/views/piece_store.h"
@@ -116,10 +116,6 @@ std::optional<i64> agreed_ranks(const Store& store, std::optional<i64> stored, c
   return stored ? stored : given;
 }
 
-CheckpointModel open_checkpoint(const std::string& path, const CheckpointOptions& options) {
-  return open_checkpoint(open_store(path, options.model.files), options);
-}
-
 CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOptions& options) {
   refuse_other_formats(*store);
   HfModel model = model_of(*store, options);
@@ -135,15 +131,15 @@ CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOp
     model = model_of(*store, unknown);
   }
   RunSetup setup{0, std::nullopt, members.get()};
-  return {std::move(store), std::move(model), options, setup, std::move(members)};
+  return {std::move(store), std::make_shared<const HfModel>(std::move(model)), options, setup, std::move(members)};
 }
 
-CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, HfModel model,
+CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, std::shared_ptr<const HfModel> model,
                                  const CheckpointOptions& options, RunSetup setup,
                                  std::shared_ptr<const LayerPattern> members)
     : store_(std::move(store)),
       disk_(store_.get()),
-      model_(std::make_unique<HfModel>(std::move(model))),
+      model_(std::move(model)),
       members_(std::move(members)),
       setup_(setup) {
   refuse_other_formats(*store_);

@@ -1,7 +1,7 @@
 // A sharded checkpoint with the model that it is of, completely opened: the store under the names of
 // fsdp_dtensor, the mapping to the tensors of a Hugging Face model, and every stored chunk under its key.
 //
-//   CheckpointModel checkpoint = open_checkpoint("ckpt", {.assets = "Qwen3-30B-A3B"});
+//   const CheckpointModel& checkpoint = *opened.sharded;      of what open() returned
 //
 //   checkpoint.on_disk()   a torch_dist folder      decoder.layers.mlp.linear_fc1.weight [2, 28, 12]
 //   checkpoint.store()     the same, translated     model.module.decoder.layers.1.mlp.linear_fc1.weight_v [14, 12]
@@ -35,11 +35,12 @@ struct HfModel;
 // to each other; it can be moved, and all of them keep their addresses. const functions are thread-safe.
 class CheckpointModel {
  public:
-  // What open_checkpoint() does, for a model that is known. The rows of the vocabulary and the spelling of
+  // Of a model that is known. The rows of the vocabulary and the spelling of
   // names are those of the store, whatever `setup` says. `members`: the pattern by whose groups and members
   // the layers are named, where the caller does not keep it for `setup`.
-  CheckpointModel(std::unique_ptr<Store> store, HfModel model, const CheckpointOptions& options,
-                  RunSetup setup = {0, std::nullopt}, std::shared_ptr<const LayerPattern> members = nullptr);
+  CheckpointModel(std::unique_ptr<Store> store, std::shared_ptr<const HfModel> model,
+                  const CheckpointOptions& options, RunSetup setup = {0, std::nullopt},
+                  std::shared_ptr<const LayerPattern> members = nullptr);
 
   CheckpointModel(CheckpointModel&&) noexcept;
   ~CheckpointModel();
@@ -90,7 +91,7 @@ class CheckpointModel {
   std::vector<Finding> oddities_;
   RunSizes run_;
   std::vector<std::string> left_states_;
-  std::unique_ptr<HfModel> model_;
+  std::shared_ptr<const HfModel> model_;
   std::shared_ptr<const LayerPattern> members_;  // setup_ may point to it
   RunSetup setup_;
   Spelling spelling_on_disk_;
@@ -98,11 +99,6 @@ class CheckpointModel {
   std::unique_ptr<KeyTable> keys_;
   std::unique_ptr<StoredChunks> chunks_;
 };
-
-// Throws what open_store() and open_hf_model() throw, kUnknownAssets, what is wrong with the checkpoint, and
-// what KeyTable and StoredChunks throw.
-CheckpointModel open_checkpoint(const std::string& path, const CheckpointOptions& options);
-CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOptions& options);
 
 // A number that the checkpoint or else the user gives for its training run. `setting`: the name of the user's
 // option. Throws kContradiction if both give it and differ.

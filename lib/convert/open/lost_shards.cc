@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "convert/open/own_model.h"
+#include "convert/open/openers.h"
 #include "core/base/notes.h"
 #include "hf/folder/known_tensors.h"
 #include "hf/folder/model_folder.h"

@@ -13,7 +13,7 @@ class Store;
 struct OwnModelOptions;
 
 // Judges shards that a conversion takes as they are (`options.complete` is false) by the model's config, as
-// one to a complete model does. Nothing happens for other formats. Throws as open_own_model().
+// one to a complete model does. Nothing happens for other formats. Throws as open_own().
 void judge_shards(const Store& store, const OwnModelOptions& options, Notes& notes);
 
 }  // namespace mckpt::impl

@@ -2,11 +2,12 @@
 // of a checkpoint of Megatron.
 #include "convert/open/open.h"
 
-#include "convert/open/checkpoint.h"
 #include "convert/open/choice.h"
+#include "convert/open/openers.h"
 #include "convert/open/unsaid_order.h"
 #include "hf/adapter/adapted_store.h"
 #include "io/store/store.h"
+#include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
 
@@ -24,7 +25,7 @@ Opened open(std::unique_ptr<Store> store, const OpenAs& how) {
   const bool exported = store->driver().hf_weights && !store->traits.of_verl;
   const bool without = adapted_view(*store) || (!exported && has_own_names(*store));
   if (how.with_table ? is_of_model(*store) : without) {
-    if (how.with_table) return open_table(how);
+    if (how.with_table) return open_table(std::move(store), how);
     return open_own(std::move(store), {.source = how.source,
                                        .assets = how.how.assets,
                                        .model_dict = how.model_dict,
@@ -35,10 +36,12 @@ Opened open(std::unique_ptr<Store> store, const OpenAs& how) {
   return open_sharded(std::move(store), how);
 }
 
-Opened open_sharded(std::unique_ptr<Store> store, const OpenAs& how) {
+namespace {
+
+Opened opened_sharded(CheckpointModel checkpoint, const OpenAs& how) {
   Opened out;
   out.opening = how.how.model.files;
-  out.sharded = std::make_unique<CheckpointModel>(open_checkpoint(std::move(store), how.how));
+  out.sharded = std::make_unique<CheckpointModel>(std::move(checkpoint));
   const CheckpointModel& model = *out.sharded;
   out.folders.push_back(model.store().root());
   if (!model.assets_path().empty()) out.folders.push_back(model.assets_path());
@@ -46,6 +49,17 @@ Opened open_sharded(std::unique_ptr<Store> store, const OpenAs& how) {
   note_choice(how.source, model.on_disk(), out.notes);
   warn_of_unsaid_order(model.on_disk(), out.notes);
   return out;
+}
+
+}  // namespace
+
+Opened open_sharded(std::unique_ptr<Store> store, const OpenAs& how) {
+  return opened_sharded(open_checkpoint(std::move(store), how.how), how);
+}
+
+Opened open_sharded(std::unique_ptr<Store> store, std::shared_ptr<const HfModel> model, const OpenAs& how,
+                    const RunSetup& setup) {
+  return opened_sharded({std::move(store), std::move(model), how.how, setup}, how);
 }
 
 Opened open_own(std::unique_ptr<Store> store, const OwnModelOptions& how) {
@@ -69,6 +83,12 @@ Opened opened(OwnModel model) {
   out.objects = own.objects;
   out.adapted = own.adapted;
   return out;
+}
+
+Opened as_written(Opened opened) {
+  opened.plain = take_written(*opened.own);
+  opened.own.reset();
+  return opened;
 }
 
 Opened open_plain(std::unique_ptr<Store> store, const std::string& source, std::vector<Finding> damage) {

@@ -18,6 +18,8 @@
 
 namespace mckpt::impl {
 
+struct RunSetup;
+
 // Plain values.
 struct OpenAs {
   std::string source{};  // as the user named it
@@ -41,13 +43,20 @@ Opened open(std::unique_ptr<Store> store, const OpenAs& how);
 // The four kinds of an Opened, of stores that are open.
 // A folder with config.json and safetensors is a model without a look at its tensors. Opens the path itself.
 Opened open_table(const OpenAs& how);
+// The same of a path that was opened; null: it was not.
+Opened open_table(std::unique_ptr<Store> store, const OpenAs& how);
 // Takes the store.
 Opened open_own(std::unique_ptr<Store> store, const OwnModelOptions& how);
 Opened open_sharded(std::unique_ptr<Store> store, const OpenAs& how);
+// With a model that is known. `setup`: of the run, as far as the checkpoint does not say it.
+Opened open_sharded(std::unique_ptr<Store> store, std::shared_ptr<const HfModel> model, const OpenAs& how,
+                    const RunSetup& setup);
 // As the files have it. `damage`: what refuse_damage() returned. `source`: as the user named it.
 Opened open_plain(std::unique_ptr<Store> store, const std::string& source, std::vector<Finding> damage);
 // A model that the caller has made.
 Opened opened(OwnModel model);
+// What is opened under the model's own names, as the tensors that are written of it: `own` becomes `plain`.
+Opened as_written(Opened own);
 
 // Whether the path is a folder with a config and safetensors files, which is a model without a look at its
 // tensors.

@@ -37,10 +37,12 @@ struct Opened {
   Opened& operator=(Opened&&) noexcept;
   ~Opened();
 
-  std::unique_ptr<HfModel> table;
+  std::shared_ptr<HfModel> table;  // a sharded checkpoint that is compared with the model shares it
   std::unique_ptr<OwnModel> own;
   std::unique_ptr<CheckpointModel> sharded;
   std::unique_ptr<Store> plain;
+  // What the path was opened as at first, where the model is read in another way; null: it is not.
+  std::unique_ptr<Store> looked_at;
 
   std::vector<std::string> folders{};  // and files that are read, as a report of the source names them
   OpenOptions opening{};               // how files are opened

@@ -7,6 +7,7 @@
 #include "convert/open/damage.h"
 #include "convert/open/lost_shards.h"
 #include "convert/open/megatron_names.h"
+#include "convert/open/openers.h"
 #include "convert/open/unsaid_order.h"
 #include "convert/own/disk_names.h"
 #include "convert/own/own_names.h"

@@ -78,16 +78,6 @@ struct OwnModel {
   Notes notes;
 };
 
-// Takes the open source. Throws kUnknownFormat for names of Megatron, kUnknownAssets if `complete` and
-// nothing says which model it is; DamagedCheckpoint; kShardAlone for the file of one of several ranks;
-// kUnaccounted for tensors that are missing, or that the model ties although they differ; kSourceShape for
-// shapes that the model's folder does not have.
-OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& options);
-
-// The tensors of the result as a store, in their order and under their names. Takes the model's store, which
-// the result keeps.
-std::unique_ptr<Store> take_written(OwnModel& model);
-
 // Refuses a dict that is named of a source whose dicts are not looked at. Throws kUsage.
 void refuse_model_dict(const std::string& model_dict, const std::string& source);
 

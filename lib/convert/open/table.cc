@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "convert/open/choice.h"
+#include "convert/open/openers.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/adapter/adapted_store.h"
@@ -40,29 +41,32 @@ void refuse_megatron(const Store& store, const std::string& path, const OpenOpti
 
 // Null if there is nothing that open_store() knows: the error is then that of a Hugging Face folder, unless
 // the folder has several checkpoints.
-std::unique_ptr<Store> open_checkpoint_of_run(const OpenAs& options) {
-  std::unique_ptr<Store> store;
+std::unique_ptr<Store> open_known(const OpenAs& options) {
   try {
-    store = open_store(options.source, options.how.model.files);
+    return open_store(options.source, options.how.model.files);
   } catch (const Error& e) {
     bool unknown = e.code() == Code::kUnknownFormat && !options.how.assets &&
                    is_folder(options.source, options.how.model.files);
     if (unknown && checkpoints_below(Folder(options.source, options.how.model.files)).empty()) return nullptr;
     throw;
   }
-  if (!has_own_names(*store)) {
-    refuse_megatron(*store, options.source, options.how.model.files);
-    return nullptr;
+}
+
+// Whether the store is a checkpoint of a training run, and no Hugging Face folder.
+bool is_of_run(const Store& store, const OpenAs& options) {
+  if (!has_own_names(store)) {
+    refuse_megatron(store, options.source, options.how.model.files);
+    return false;
   }
-  bool of_files = format_family(store->format()) == FormatFamily::kSafetensors;
-  return of_files && !options.how.assets && !store->traits.of_verl ? nullptr : std::move(store);
+  const bool of_files = format_family(store.format()) == FormatFamily::kSafetensors;
+  return !of_files || options.how.assets || store.traits.of_verl;
 }
 
 // Weights without a config.json, in a folder or in a file, are a model with that of another folder.
-HfModel open_with_config(const OpenAs& options) {
+HfModel open_with_config(std::unique_ptr<Store>& store, const OpenAs& options) {
   const OpenOptions& files = options.how.model.files;
   try {
-    return open_hf_model(options.source, options.how.model);
+    return open_hf_folder(store, options.source, options.how.model);
   } catch (Error& e) {
     if (e.file() == options.how.model.map_file) throw;  // it has its own help
     bool weights = e.code() == Code::kNotFound && is_file(options.source, files);
@@ -78,9 +82,10 @@ HfModel open_with_config(const OpenAs& options) {
   }
 }
 
-Opened open_folder(const OpenAs& options) {
+Opened open_folder(std::unique_ptr<Store> store, const OpenAs& options) {
   Opened out;
-  out.table = std::make_unique<HfModel>(open_with_config(options));
+  out.table = std::make_shared<HfModel>(open_with_config(store, options));
+  out.looked_at = std::move(store);
   const HfModel& model = *out.table;
   if (!model.has_data())
     throw Error(Code::kNotFound, "the folder has no weights to convert")
@@ -108,7 +113,7 @@ Opened open_run(std::unique_ptr<Store> store, const OpenAs& options) {
   out.own_original = std::move(own->original);
   out.folder = std::make_unique<ModelFolder>(own->folder);
   out.table =
-      std::make_unique<HfModel>(open_hf_model(own->folder.path, take_written(*own), options.how.model));
+      std::make_shared<HfModel>(open_hf_model(own->folder.path, take_written(*own), options.how.model));
   return out;
 }
 
@@ -123,21 +128,23 @@ bool is_model_folder(const std::string& path, const OpenOptions& opening) {
          });
 }
 
-Opened open_table(const OpenAs& given) {
+Opened open_table(const OpenAs& how) { return open_table(nullptr, how); }
+
+Opened open_table(std::unique_ptr<Store> store, const OpenAs& given) {
   OpenAs options = given;
   HfModelOptions& model = options.how.model;
   const std::vector<Code>& accept = options.how.accept;
   bool accepted = std::ranges::find(accept, Code::kBadScale) != accept.end();
   if (accepted && model.bad_numbers == BadNumbers::kRefuse) model.bad_numbers = BadNumbers::kReport;
-  std::unique_ptr<Store> store;
-  if (options.how.assets || !is_model_folder(options.source, model.files))
-    store = open_checkpoint_of_run(options);
-  if (!store && options.how.assets)
+  bool of_run = options.how.assets || !is_model_folder(options.source, model.files);
+  if (of_run && !store) store = open_known(options);
+  of_run = of_run && store && is_of_run(*store, options);
+  if (!of_run && options.how.assets)
     throw Error(Code::kUsage, "`assets` is for checkpoints with the model's own names")
         .file(options.source)
         .help("a Hugging Face folder has its own config.json");
-  if (!store) refuse_model_dict(options.model_dict, options.source);
-  Opened out = store ? open_run(std::move(store), options) : open_folder(options);
+  if (!of_run) refuse_model_dict(options.model_dict, options.source);
+  Opened out = of_run ? open_run(std::move(store), options) : open_folder(std::move(store), options);
   out.opening = model.files;
   Notes notes = notes_of(*out.table);
   notes.append(std::move(out.notes));

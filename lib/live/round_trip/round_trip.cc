@@ -10,6 +10,7 @@
 
 #include "convert/keys/stored_chunks.h"
 #include "convert/open/checkpoint.h"
+#include "convert/open/open.h"
 #include "convert/open/options.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
@@ -178,8 +179,12 @@ class RoundTrip {
     phase("reload", [&] {
       OpenOptions opening = source_.opening;
       opening.stamps = std::make_shared<SourceStamps>();  // a repeated save replaces these files
-      CheckpointModel saved(open_store(folder, opening), open_hf_model(source_.path, options_.model),
-                            {.model = options_.model}, {0, std::nullopt, model_.setup().run.groups});
+      auto table = std::make_shared<const HfModel>(open_hf_model(source_.path, options_.model));
+      OpenAs how{.source = folder};
+      how.how.model = options_.model;
+      const Opened opened = open_sharded(open_store(folder, opening), std::move(table), how,
+                                         {0, std::nullopt, model_.setup().run.groups});
+      const CheckpointModel& saved = *opened.sharded;
       result_.oddities = saved.oddities();
       return load_from_checkpoint(model_, keys_, saved.store(), saved.keys(), saved.chunks(), loading())
           .bytes_read;

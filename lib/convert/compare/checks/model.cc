@@ -5,23 +5,15 @@
 
 #include <algorithm>
 
-#include "convert/open/checkpoint.h"
-#include "convert/open/lost_shards.h"
-#include "convert/open/options.h"
-#include "convert/open/own_model.h"
-#include "convert/open/source_model.h"
+#include "convert/compare/checks/model_class.h"
+#include "convert/compare/checks/own_config.h"
+#include "convert/open/open.h"
 #include "core/base/error.h"
-#include "core/base/name_hash.h"
-#include "core/base/notes.h"
-#include "core/items/shape.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/adapter/wrapped_model.h"
 #include "hf/config/unlike_settings.h"
 #include "hf/folder/assets.h"
-#include "hf/folder/known_tensors.h"
 #include "hf/folder/model_folder.h"
-#include "hf/folder/name_words.h"
-#include "hf/folder/tied_names.h"
 #include "hf/model.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/dcp/keys/bridge_adapter.h"
@@ -31,9 +23,7 @@
 #include "io/store/open/beside.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
-#include "io/values/same_bytes.h"
 #include "io/verify/verify.h"
-#include "mappings/model/expand.h"
 
 namespace mckpt::impl {
 namespace {
@@ -42,21 +32,6 @@ bool is_model_folder(const Store& store) {
   if (!store.driver().hf_folder || !is_sound(store)) return false;
   const Folder folder(store.root(), store.opening());
   return folder.has_file("config.json") && (adapted_view(store) || !is_adapter_folder(folder));
-}
-
-// With what the error lists: the tensors that are missing.
-Finding finding_of(const Error& e) {
-  constexpr std::size_t kMostNotes = 5;
-  Finding finding = to_finding(e);
-  finding.message = e.message();
-  for (std::size_t i = 0; i < std::min(e.notes().size(), kMostNotes); i++)
-    finding.message += cat("; ", e.notes()[i]);
-  if (e.notes().size() > kMostNotes) finding.message += cat("; and ", e.notes().size() - kMostNotes, " more");
-  return finding;
-}
-
-Check not_compared(std::string_view why) {
-  return {.name = "model", .unit = "tensors", .note = cat("not compared with config.json: ", why)};
 }
 
 // Errors that say nothing about the checkpoint: mckpt does not know the model.
@@ -71,95 +46,20 @@ std::string compare_with_assets(const Store& store, const std::string& assets,
                                 const std::string& model_dict, int threads, std::vector<Finding>& odd) {
   std::unique_ptr<Store> again = open_store(store.root(), store.opening());
   if (!has_own_names(*again)) {
-    CheckpointOptions options;
-    options.assets = assets;
-    options.model.files = store.opening();
-    open_checkpoint(std::move(again), options);
+    OpenAs how{.source = store.root()};
+    how.how.assets = assets;
+    how.how.model.files = store.opening();
+    open_sharded(std::move(again), how);
     return assets;
   }
-  const OwnModel model =
-      open_own_model(std::move(again), {.source = store.root(),
-                                        .assets = assets,
-                                        .model_dict = model_dict,
-                                        .threads = threads});
-  for (const Note& n : model.notes)
+  const Opened opened = open_own(std::move(again), {.source = store.root(),
+                                                    .assets = assets,
+                                                    .model_dict = model_dict,
+                                                    .threads = threads});
+  for (const Note& n : opened.notes)
     if (n.kind == Note::Kind::kWarning)
       odd.push_back({.code = Code::kUnaccounted, .message = n.text, .warning = true});
-  return model.judged_by;
-}
-
-// The names and shapes of a model's tensors, compared with those of its class.
-struct Misfits {
-  std::vector<std::string> missing, shapes, extra;
-};
-
-Misfits misfits_of(std::span<const KnownTensor> expected, const Store& store) {
-  Misfits out;
-  NameMap<std::string_view, std::span<const i64>> stored;
-  NameSet<std::string_view> names;
-  for (i64 t = 0; t < store.tensor_count(); t++) stored.emplace(store.name(t), store.dims(t));
-  for (const KnownTensor& t : expected) {
-    names.insert(t.name);
-    const auto at = stored.find(t.name);
-    if (at == stored.end())
-      out.missing.push_back(escaped(t.name));
-    else if (t.dims && !std::ranges::equal(*t.dims, at->second))
-      out.shapes.push_back(cat(escaped(t.name), ": expected ", dims_to_string(*t.dims), ", found ",
-                               dims_to_string(at->second)));
-  }
-  for (i64 t = 0; t < store.tensor_count(); t++)
-    if (!names.contains(store.name(t)) && !is_computed(store.name(t))) out.extra.emplace_back(store.name(t));
-  return out;
-}
-
-std::vector<Finding> findings_of(const Misfits& misfits, const std::string& name, const std::string& path) {
-  std::vector<Finding> out;
-  auto add = [&](Code code, std::string what, std::span<const std::string> lines) {
-    Error e(code, std::move(what));
-    out.push_back(finding_of(e.file(path).each_note(lines).help(
-        "compare architectures in config.json with the tensors, which `mckpt ls` lists")));
-  };
-  if (!misfits.missing.empty())
-    add(Code::kUnaccounted,
-        cat("the folder lacks ", counted(std::ssize(misfits.missing), "tensor"), " of the class ", name),
-        misfits.missing);
-  if (!misfits.shapes.empty())
-    add(Code::kSourceShape, cat("tensors do not have the shapes of the class ", name), misfits.shapes);
-  const std::vector<std::string_view> extra(misfits.extra.begin(), misfits.extra.end());
-  if (!extra.empty())
-    out.push_back(
-        {.code = Code::kUnaccounted,
-         .message = cat("the folder has tensors beside those of the class ", name, ": ", listed(extra)),
-         .warning = true});
-  return out;
-}
-
-// The check of a model of another class than that of its family's table, which has other tensors. A tensor
-// that the class does not have is not loaded, and does no harm.
-void check_class(const Store& store, const ModelFolder& folder, VerifyReport& report) {
-  const std::unique_ptr<Store> weights =
-      dequantized(open_safetensors_folder(store.root(), store.opening()), quant_declaration_of(store),
-                  DType::kBF16, BadNumbers::kShow);
-  Notes notes;
-  const std::vector<KnownTensor> expected = class_tensors(folder, *weights, notes);
-  if (expected.empty()) {
-    report.add(not_compared(no_table_text(folder)), {});
-    return;
-  }
-  std::vector<Finding> found =
-      findings_of(misfits_of(expected, *weights), escaped(folder.config->architecture), store.root());
-  for (const Note& n : notes)
-    if (n.kind == Note::Kind::kWarning)
-      found.push_back({.code = Code::kUnaccounted, .message = n.text, .warning = true});
-  const Check::Status status = status_of(found);
-  report.add({"model", status, store.tensor_count(), "tensors"}, std::move(found));
-}
-
-// Whether config.json names a class that its family's table does not describe. A map says itself which tensors
-// the model has.
-bool has_other_class(const Store& store, const ModelFolder& folder) {
-  return folder.config && class_of(*folder.config).relation != ClassRelation::kOfTable &&
-         folder_map_text(Folder(store.root(), store.opening())).empty();
+  return opened.own->judged_by;
 }
 
 // A text of two config.json: up to five settings that differ.
@@ -252,67 +152,6 @@ void check_by_assets(const Store& store, const std::string& assets, const std::s
     }
   }
   report.add(std::move(check), std::move(odd));
-}
-
-// Shards say how large tensors are by the pieces that are there, so the config has to say it. Without one
-// the checkpoint may be a part of one, which is no fault that is seen.
-void check_shards(const Store& store, int threads, VerifyReport& report) {
-  const ModelFolder folder = find_model_folder(store, store.root(), std::nullopt);
-  if (!folder.path.empty()) return check_by_assets(store, folder.path, "", threads, report);
-  report.add({"model", Check::Status::kWarn, store.tensor_count(), "tensors"},
-             {{.code = Code::kShardMissing,
-               .message = unknown_shards("no config.json is beside them"),
-               .warning = true}});
-}
-
-// Throws kUnaccounted for an output layer with values of its own beside the one embedding that config.json, in
-// `folder`, ties it to.
-void refuse_unlike_head(const Store& store, const std::string& folder, int threads) {
-  std::vector<i64> heads, embeddings;
-  for (i64 t = 0; t < store.tensor_count(); t++) {
-    if (is_of_states(store.name(t))) continue;
-    if (is_head(store.name(t))) heads.push_back(t);
-    if (is_embedding(store.name(t))) embeddings.push_back(t);
-  }
-  if (heads.size() != 1 || embeddings.size() != 1) return;
-  const i64 head = heads[0], embedding = embeddings[0];
-  if (tie_of_names(store.name(head), store.name(embedding)) != Tie::kHead ||
-      store.dtype(head) != store.dtype(embedding) ||
-      !std::ranges::equal(store.dims(head), store.dims(embedding)))
-    return;
-  const std::pair<i64, i64> pair(head, embedding);
-  if (have_same_bytes(store, std::span(&pair, 1), threads)[0]) return;
-  throw Error(Code::kUnaccounted, "the output layer differs from the embedding, though the model ties them")
-      .file(store.root())
-      .tensor(store.name(head))
-      .note(cat("the tie is that of ", escaped(folder, 4096), "/config.json"));
-}
-
-// Adds the check if the checkpoint is not what its own config.json says, or the config says nothing: an export
-// would be refused. A config that fits is one of the assets, and no other line.
-void check_own_config(const Store& store, int threads, VerifyReport& report) {
-  const bool failed =
-      std::ranges::any_of(report.checks, [](const Check& c) { return c.status == Check::Status::kFail; });
-  if (store.driver().ranks_apart || failed || !is_sound(store)) return;
-  const bool own_names = has_own_names(store);
-  try {
-    if (own_names) {
-      if (store.driver().open_ended) return check_shards(store, threads, report);
-      const ModelFolder folder = find_model_folder(store, store.root(), std::nullopt);
-      if (folder.tied.value_or(false)) refuse_unlike_head(store, folder.path, threads);
-      return;
-    }
-    if (own_assets(store).empty()) return;
-    CheckpointOptions options;
-    options.model.files = store.opening();
-    open_checkpoint(open_store(store.root(), store.opening()), options);
-  } catch (const Error& e) {
-    constexpr Code kOfConfig[] = {Code::kBadJson, Code::kBadConfig, Code::kUnaccounted, Code::kContradiction,
-                                  Code::kSourceShape};
-    if (e.code() == Code::kInterrupted) throw;
-    if (std::ranges::find(kOfConfig, e.code()) == std::end(kOfConfig)) return;
-    report.add({"model", Check::Status::kFail, store.tensor_count(), "tensors"}, {finding_of(e)});
-  }
 }
 
 void check_model(const Store& store, int threads, VerifyReport& report) {

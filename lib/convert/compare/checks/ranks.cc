@@ -7,7 +7,7 @@
 #include "convert/compare/checks/main_weights.h"
 #include "convert/dialects/ranks/rank_copies.h"
 #include "convert/open/checkpoint.h"
-#include "convert/open/options.h"
+#include "convert/open/open.h"
 #include "convert/open/source_model.h"
 #include "convert/open/unsaid_order.h"
 #include "core/base/error.h"
@@ -89,8 +89,9 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, i
   options.states = StateUse::kRead;
   std::string states;  // why those of the optimizer are not compared
   auto open = [&] {
-    const CheckpointModel opened = open_checkpoint(store.root(), options);
-    if (!opened.left_states().empty() && states.empty())
+    const Opened opened =
+        open_sharded(open_store(store.root(), options.model.files), {.source = store.root(), .how = options});
+    if (!opened.sharded->left_states().empty() && states.empty())
       states = cat(kStates, "a distributed optimizer does not say which parameters its states are of");
     check_main_weights(opened.store(), threads, observer, report);
   };

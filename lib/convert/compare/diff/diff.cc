@@ -253,21 +253,19 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
   if (!first_decides) how.counting.when_compared = [&](const Store& x, const Store& y, const VerifyReport& report) {
     hints.look(x, y, report, observer);
   };
-  std::unique_ptr<Store> opened = open_store(a, how.opening.model.files);
-  std::string root_a = opened_root(*opened, a);
-  const bool turned = has_turned_sides(*opened, b, how.opening.model.files);
+  OpenPath tested{a, open_store(a, how.opening.model.files)}, source{b, open_store(b, how.opening.model.files)};
+  std::string root_a = opened_root(*tested.store, a), root_b = opened_root(*source.store, b);
+  const bool turned = has_turned_sides(*tested.store, *source.store);
   if (turned) {
     std::swap(how.path_tp, how.opening.source_tp), std::swap(how.path_etp, how.opening.source_etp);
-    opened = open_store(b, how.opening.model.files);
+    std::swap(tested, source);
   }
-  std::string root_b = opened_root(*opened, b);
-  Compared compared =
-      turned ? compare(std::move(opened), b, a, how, observer) : compare(std::move(opened), a, b, how, observer);
+  Compared compared = compare(std::move(tested), std::move(source), how, observer);
   if (turned) turn_sides(compared.report);
   Diff out{.report = std::move(compared.report),
            .oddities = std::move(compared.oddities),
            .root_a = std::move(root_a),
-           .root_b = turned ? std::move(root_b) : std::move(compared.source_root),
+           .root_b = std::move(root_b),
            .choice = how.choice.pattern};
   say_base(a, b, how.opening.model.files, out.report);
   refuse_unmatched(options.within, out.report.compared);

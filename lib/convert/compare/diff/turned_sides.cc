@@ -1,22 +1,18 @@
 #include "convert/compare/diff/turned_sides.h"
 
-#include <memory>
 #include <utility>
 
-#include "convert/compare/against.h"
+#include "convert/compare/sides/sides.h"
 #include "convert/open/megatron_names.h"
-#include "hf/quantized/dequantized_store.h"
 #include "io/dcp/dcp.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"
 
 namespace mckpt::impl {
 
-bool has_turned_sides(const Store& a, const std::string& b, const OpenOptions& opening) {
-  if (!is_own_source(a) || has_megatron_names(a)) return false;
-  const std::unique_ptr<Store> other = open_values(b, opening);
-  const bool of_megatron = dcp_dialect(*other).has_value() || other->driver().ranks_apart;
-  return of_megatron && has_megatron_names(*other);
+bool has_turned_sides(const Store& a, const Store& b) {
+  const bool sharded = dcp_dialect(b).has_value() || b.driver().ranks_apart;
+  return sharded && is_own_source(a) && !has_megatron_names(a) && has_megatron_names(b);
 }
 
 void turn_sides(VerifyReport& report) {

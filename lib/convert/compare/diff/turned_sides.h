@@ -3,16 +3,13 @@
 // so that the answer and every refusal are those of the first order.
 #pragma once
 
-#include <string>
-
 namespace mckpt::impl {
 
 class Store;
-struct OpenOptions;
 struct VerifyReport;
 
-// Whether `a` has the model's own names, and at `b` is a checkpoint of Megatron's. Opens `b` only where the first holds.
-bool has_turned_sides(const Store& a, const std::string& b, const OpenOptions& opening);
+// Whether `a` has the model's own names, and `b` is a checkpoint of Megatron's.
+bool has_turned_sides(const Store& a, const Store& b);
 
 // Exchanges the sides of what was found.
 void turn_sides(VerifyReport& report);

@@ -66,7 +66,7 @@ class Side {
   NameMap<std::string, i64> names_;
 };
 
-// Whether the store is in the folder of this iteration.
+// Whether the store, or what it is a view of, is in the folder of this iteration.
 bool is_named(const Store& store, std::string_view iteration) {
   return std::ranges::any_of(store.facts(), [&](const auto& fact) {
     return fact.first == "iteration" && fact.second == iteration;

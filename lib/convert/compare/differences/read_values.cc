@@ -22,7 +22,6 @@
 #include "core/items/shape.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/quantized/dequantized_store.h"
-#include "hf/quantized/quantized_store.h"
 #include "io/copy/observed_sink.h"
 #include "io/file/parallel.h"
 #include "io/store/finding.h"
@@ -42,8 +41,7 @@ constexpr i64 kBlockBytes = 8 << 20;
 // Formats whose tensors may be in another order, and views that compute them.
 bool may_reorder(const Store& store) {
   FormatFamily family = format_family(store.format());
-  bool computed = dequantized_view(store) != nullptr || adapted_view(store) != nullptr ||
-                  dynamic_cast<const QuantizedStore*>(&store) != nullptr;
+  const bool computed = dequantized_view(store) || adapted_view(store);
   return computed || (family != FormatFamily::kSafetensors && family != FormatFamily::kDcp);
 }
 
@@ -152,9 +150,9 @@ using Pair = std::pair<i64, i64>;  // numbers in the tested store and in the sou
 
 // The tensors to compare.
 std::vector<Pair> reordered(const Store& tested, const Store& source, const std::set<i64>& except,
-                            Comparison& comparison) {
+                            bool computed, Comparison& comparison) {
   std::vector<Pair> out;
-  const bool all = comparison.counting().all, may = may_reorder(tested) || may_reorder(source);
+  const bool all = comparison.counting().all, may = computed || may_reorder(tested) || may_reorder(source);
   if (!may && !all) return out;
   NameMap<std::string_view, i64> by_name;
   for (i64 s = 0; s < source.tensor_count(); s++) by_name.emplace(source.name(s), s);
@@ -298,8 +296,9 @@ bool is_compared_by_values(DType a, DType b) {
 }
 
 std::set<i64> compare_read_values(const Store& tested, const Store& source, const std::set<i64>& except,
-                                  Comparison& comparison, Observer& observer) {
-  return compare_pairs(tested, source, reordered(tested, source, except, comparison), comparison, observer);
+                                  bool computed, Comparison& comparison, Observer& observer) {
+  const std::vector<Pair> pairs = reordered(tested, source, except, computed, comparison);
+  return compare_pairs(tested, source, pairs, comparison, observer);
 }
 
 bool compare_read_values(const Store& tested, const Store& source, i64 tested_tensor, i64 source_tensor,

@@ -22,10 +22,10 @@ class Store;
 bool is_compared_by_values(DType a, DType b);
 
 // Compares these tensors, except those with numbers in `except`, and reports what differs or cannot be read
-// to the comparison. Returns the numbers of the compared ones. Numbers are those of the tested side. Throws
-// kInterrupted.
+// to the comparison. Returns the numbers of the compared ones. Numbers are those of the tested side. `computed`: a
+// side has tensors that are computed when they are read, whatever its format is. Throws kInterrupted.
 std::set<i64> compare_read_values(const Store& tested, const Store& source, const std::set<i64>& except,
-                                  Comparison& comparison, Observer& observer);
+                                  bool computed, Comparison& comparison, Observer& observer);
 
 // Compares one tensor of each side in this way. Returns false without a comparison if their shapes differ, or
 // their types and there is no cast between them.

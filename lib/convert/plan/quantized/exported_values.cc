@@ -7,6 +7,8 @@
 #include <cstring>
 #include <optional>
 
+#include "convert/keys/stored_chunks.h"
+#include "convert/open/checkpoint.h"
 #include "core/base/error.h"
 #include "io/copy/job.h"
 #include "io/copy/slices.h"
@@ -72,8 +74,9 @@ class ExportedValues::Bytes final : public ByteSource {
   i64 task_, item_bytes_;
 };
 
-ExportedValues::ExportedValues(CheckpointModel model, const std::vector<DType>& types)
-    : model_(std::move(model)),
+ExportedValues::ExportedValues(Opened model, const std::vector<DType>& types)
+    : opened_(std::move(model)),
+      model_(*opened_.sharded),
       hf_(model_.map(), types, INT64_MAX),
       tensors_(model_.map(), hf_.places),
       job_(export_job(&model_.store(), model_.keys(), model_.chunks(), tensors_)),

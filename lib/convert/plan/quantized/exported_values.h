@@ -14,20 +14,21 @@
 
 #include "convert/jobs/chunk_job.h"
 #include "convert/jobs/chunk_jobs.h"
-#include "convert/open/checkpoint.h"
+#include "convert/open/opened.h"
 #include "convert/plan/hf_layout.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
 
-// Owns the checkpoint. As thread-safe as every store.
+// Owns the opened checkpoint. As thread-safe as every store.
 class ExportedValues final : public Store {
  public:
   // `types`: by tensor of the model's source table. Throws what HfLayout and export_job() throw.
-  ExportedValues(CheckpointModel model, const std::vector<DType>& types);
+  // pre: `model` is sharded.
+  ExportedValues(Opened model, const std::vector<DType>& types);
   ~ExportedValues() override;
 
-  const CheckpointModel& model() const { return model_; }
+  const Opened& opened() const { return opened_; }
   // What an export writes, for its proof.
   const HfLayout& layout() const { return hf_; }
   const PlacedTensors& tensors() const { return tensors_; }
@@ -46,7 +47,8 @@ class ExportedValues final : public Store {
   std::unique_ptr<Hand> take(i64 task, bool large) const;
   void give(std::unique_ptr<Hand> hand, bool large) const;
 
-  CheckpointModel model_;
+  Opened opened_;
+  const CheckpointModel& model_;
   HfLayout hf_;
   PlacedTensors tensors_;
   ChunkJob job_;

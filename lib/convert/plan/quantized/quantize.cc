@@ -180,18 +180,17 @@ Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to) {
         .file(options.source)
         .found(format_text(source->format()))
         .help("mckpt export SRC HF_DIR, and then mckpt convert quantize HF_DIR DST");
-  CheckpointModel checkpoint = open_checkpoint(std::move(source), options.checkpoint);
-  std::vector<Finding> oddities = checkpoint.oddities();
-  std::vector<DType> types = checkpoint.original_types();
-  auto values = std::make_unique<ExportedValues>(std::move(checkpoint), types);
+  Opened opened = open_sharded(std::move(source), {.source = options.source, .how = options.checkpoint});
+  std::vector<DType> types = opened.sharded->original_types();
+  auto values = std::make_unique<ExportedValues>(std::move(opened), types);
   const ExportedValues& exported = *values;
+  const CheckpointModel& model = *exported.opened().sharded;
   // The tensors that are quantised are those of an export, which is proved as every other.
-  const ChunkJob job = export_job(&exported.model().store(), exported.model().keys(),
-                                  exported.model().chunks(), exported.tensors());
-  ProofInput proof = export_proof(exported.model().keys(), exported.layout());
+  const ChunkJob job = export_job(&model.store(), model.keys(), model.chunks(), exported.tensors());
+  ProofInput proof = export_proof(model.keys(), exported.layout());
   proof.threads = options.threads;
   prove(job, proof);
-  const std::string assets = exported.model().assets_path();
+  const std::string assets = model.assets_path();
   QuantizeOptions how{.source = options.source,
                       .target = options.target,
                       .to = to,
@@ -199,11 +198,10 @@ Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to) {
                       .max_shard_bytes = options.max_shard_bytes,
                       .original_files = options.original_files,
                       .files = options.checkpoint.model.files};
-  std::string identity =
-      cat(source_identity(exported.model().store()), mapping_identity(exported.model().model()));
-  std::string root = exported.model().store().root();
+  std::string identity = cat(source_identity(model.store()), mapping_identity(model.model()));
+  std::vector<Oddities> damage = exported.opened().damage;
   Conversion c = plan_of(how, std::move(values), assets, identity);
-  c.oddities.push_back({root, std::move(oddities)});
+  c.oddities.insert(c.oddities.end(), damage.begin(), damage.end());
   return c;
 }
 

@@ -46,7 +46,7 @@ struct ToDcpOptions {
 
 // Throws kUsage for a number of ranks below one, `assets` of a source that has its shapes, a type for tensors
 // with Megatron's names, or a section of a DCP folder or with an empty part; kQuantized for a type of codes;
-// DamagedCheckpoint; and what open_store(), open_own_model() and tensor_job() throw.
+// DamagedCheckpoint; and what open_store(), open_own() and tensor_job() throw.
 Conversion plan_to_dcp(const ToDcpOptions& options);
 
 // Tensors and objects of a store under the keys that a layout gives them: of a folder that torch loads, and of an

@@ -53,7 +53,7 @@ struct ExportOptions {
 void follow_types(const ExportTypes& types, std::optional<DType> promised, const std::map<DType, i64>& items,
                   SideFiles& assets, Notes& notes);
 
-// Throws kUsage for a limit below one byte, and what open_checkpoint(), SafetensorsLayout, export_job() and
+// Throws kUsage for a limit below one byte, and what open_sharded(), SafetensorsLayout, export_job() and
 // plan_export_own() throw.
 Conversion plan_export(const ExportOptions& options);
 

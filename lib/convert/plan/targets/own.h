@@ -47,7 +47,7 @@ std::string headers_of(const SafetensorsLayout& layout);
 // A folder of what is opened under its own names. Throws what SafetensorsLayout and tensor_job() throw;
 // kNoSuchTensor for a rule of types that matches nothing.
 std::unique_ptr<Target> own_folder(const Opened& source, const ExportOptions& options);
-// The same of a store that is open; options.source is its path. Throws what open_own_model() throws too.
+// The same of a store that is open; options.source is its path. Throws what open_own() throws too.
 Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& options);
 // A folder of all tensors of a model that the caller has opened, with these files beside them.
 struct FolderOptions {

@@ -43,7 +43,7 @@ struct ToRanksOptions {
 };
 
 // Reads headers, and on rank 0 the data of tensors that should repeat another one. Throws what
-// open_hf_model(), open_checkpoint(), KeyTable, RankPlan, import_job() and gather_job() throw; kNotFound for
+// open_hf_model(), open_sharded(), KeyTable, RankPlan, import_job() and gather_job() throw; kNotFound for
 // a model without weights; kUsage for a spelling without effect; kBadLayout for HSDP instances; kNotHeld for
 // states of the optimizer that are refused.
 Conversion plan_to_ranks(const ToRanksOptions& options);

@@ -45,7 +45,7 @@ struct ToMcoreOptions {
   int rank = 0;  // of this process; rank 0 alone compares data that should be equal
 };
 
-// Throws what open_hf_model(), open_checkpoint(), TorchDistPlan, import_job() and keyed_job() throw;
+// Throws what open_hf_model(), open_sharded(), TorchDistPlan, import_job() and keyed_job() throw;
 // kNotFound for a model without weights; kUnknownFormat where the layers of the source are in groups or have
 // other names; kNotHeld for states of the optimizer for which torch_dist has no place, or whose groups are
 // not known; kUsage for a spelling without effect.

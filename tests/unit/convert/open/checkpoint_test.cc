@@ -7,8 +7,8 @@
 
 #include "convert/open/damage.h"
 #include "convert/plan/source_identity.h"
-#include "convert/open/options.h"
 #include "convert/open/open.h"
+#include "convert/open/openers.h"
 #include "convert/plan/reshard/reshard_source.h"
 #include "convert/open/source_model.h"
 #include "core/base/error_code.h"
@@ -33,8 +33,12 @@ const std::string kSaved = kData + "/dcp/fsdp_dtensor_optim";  // of tiny_llama1
 const std::string kDamaged = kData + "/dcp/damaged_pp2";       // of tiny_dense2: a pipeline stage is lost
 const std::string kDense2 = kData + "/golden/models/tiny_dense2";
 
+CheckpointModel opened(const std::string& path, const CheckpointOptions& options) {
+  return open_checkpoint(open_store(path), options);
+}
+
 TEST(OpenCheckpoint, HasAChunkForEveryKeyOfTheModel) {
-  CheckpointModel c = open_checkpoint(kSaved, {.assets = kLlama});
+  CheckpointModel c = opened(kSaved, {.assets = kLlama});
   EXPECT_FALSE(c.translated());
   EXPECT_EQ(&c.on_disk(), &c.store());
   EXPECT_EQ(c.setup().vocab_rows, 37);
@@ -49,7 +53,7 @@ TEST(OpenCheckpoint, HasAChunkForEveryKeyOfTheModel) {
 }
 
 TEST(OpenCheckpoint, ReturnsAValueThatCanBeMoved) {
-  CheckpointModel first = open_checkpoint(kSaved, {.assets = kLlama});
+  CheckpointModel first = opened(kSaved, {.assets = kLlama});
   std::vector<std::optional<DType>> stored = first.stored_types();
   CheckpointModel second = std::move(first);
   EXPECT_EQ(second.stored_types(), stored);
@@ -58,10 +62,10 @@ TEST(OpenCheckpoint, ReturnsAValueThatCanBeMoved) {
 }
 
 TEST(OpenCheckpoint, NeedsToKnowTheModel) {
-  EXPECT_EQ(thrown_by([] { open_checkpoint(kSaved, {}); }),
+  EXPECT_EQ(thrown_by([] { opened(kSaved, {}); }),
             cat("MC2014 ", kSaved, ": the checkpoint does not say to which Hugging Face model it belongs"));
-  EXPECT_EQ(thrown_by([] { open_checkpoint(kSaved, {.assets = kDense2}); }).substr(0, 6), "MC2005");
-  CheckpointModel c = open_checkpoint(kSaved, {.any_model = true});
+  EXPECT_EQ(thrown_by([] { opened(kSaved, {.assets = kDense2}); }).substr(0, 6), "MC2005");
+  CheckpointModel c = opened(kSaved, {.any_model = true});
   EXPECT_NE(c.model().plain, nullptr);
   EXPECT_GT(c.keys().size(), 0);
 }
@@ -71,7 +75,7 @@ TEST(OpenCheckpoint, TakesTheAssetsBesideTheCheckpoint) {
   std::filesystem::copy(kSaved, folder.at("release"), std::filesystem::copy_options::recursive);
   EXPECT_EQ(own_assets(*open_store(folder.at("release"))), "");
   std::filesystem::copy(kLlama, folder.at("release/hf_assets"));
-  CheckpointModel c = open_checkpoint(folder.at("release"), {});
+  CheckpointModel c = opened(folder.at("release"), {});
   EXPECT_EQ(c.assets_path(), own_assets(c.store()));
   EXPECT_EQ(c.map().family().name, open_hf_model(kLlama).map->family().name);
   EXPECT_EQ(kept_map(c.store()), "");
@@ -79,7 +83,7 @@ TEST(OpenCheckpoint, TakesTheAssetsBesideTheCheckpoint) {
 
 TEST(OpenCheckpoint, RefusesNumbersOfRanksThatTheCheckpointContradicts) {
   // This checkpoint has no args, so the option counts.
-  CheckpointModel c = open_checkpoint(kSaved, {.assets = kLlama, .source_tp = 1});
+  CheckpointModel c = opened(kSaved, {.assets = kLlama, .source_tp = 1});
   EXPECT_EQ(c.run().tensor_ranks, 1);
   EXPECT_EQ(agreed_ranks(c.store(), 2, "source_tp", 2), 2);
   EXPECT_EQ(agreed_ranks(c.store(), 2, "source_tp", {}), 2);
@@ -93,7 +97,7 @@ TEST(OpenCheckpoint, RefusesAHuggingFaceModel) {
   std::string file(8, '\0');
   file[0] = static_cast<char>(header.size());
   folder.put("model.safetensors", file + header + "x");
-  EXPECT_EQ(thrown_by([&] { open_checkpoint(folder.path(), {}); }).substr(0, 6), "MC1112");
+  EXPECT_EQ(thrown_by([&] { opened(folder.path(), {}); }).substr(0, 6), "MC1112");
 }
 
 TEST(Damage, IsRefusedWithItsOtherFindingsUnlessItIsAccepted) {
@@ -157,11 +161,11 @@ TEST(Damage, LeadsWithAProblemAndNotWithTheNumberOfTheOthers) {
 
 TEST(ReshardSource, DropsOptimizerStatesThatAreNotWanted) {
   ReshardSourceOptions options{.checkpoint = {.assets = kLlama}};
-  auto opened = [&] { return open_sharded(open_store(kSaved), {.source = kSaved, .how = opening_of(options)}); };
-  const Opened with = opened();
+  auto sharded = [&] { return open_sharded(open_store(kSaved), {.source = kSaved, .how = opening_of(options)}); };
+  const Opened with = sharded();
   ReshardSource all(*with.sharded, options);
   options.weights_only = true;
-  const Opened without = opened();
+  const Opened without = sharded();
   ReshardSource weights(*without.sharded, options);
   i64 states = 0;
   for (i32 t = 0; t < all.store().tensor_count(); t++) {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "convert/open/own_model.h"
+#include "convert/open/openers.h"
 #include "core/base/text.h"
 #include "hf/folder/known_tensors.h"
 #include "tests/support/safetensors_text.h"

@@ -1,5 +1,5 @@
 // Which checkpoints have the model's own names, and what of them is written.
-#include "convert/open/own_model.h"
+#include "convert/open/openers.h"
 
 #include <gtest/gtest.h>
 

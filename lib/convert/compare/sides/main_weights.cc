@@ -1,6 +1,6 @@
 // Only a source that has states, and no main weights at all, gets them: where some are missing, they are
 // missing.
-#include "convert/compare/main_weights.h"
+#include "convert/compare/sides/main_weights.h"
 
 #include <algorithm>
 

@@ -1,24 +1,25 @@
-// Compares a Hugging Face folder with what an export of the checkpoint would write into it: the export's job
-// is made, and its writes are compared with the folder's files.
+// Sides that meet at the items of a model: one is a checkpoint of Megatron, the other has the model's own tensors.
+#include <algorithm>
+#include <iterator>
+#include <set>
 
-#include "convert/compare/against.h"
-#include "convert/compare/checks/casts.h"
 #include "convert/compare/checks/types.h"
 #include "convert/compare/compare.h"
-#include "convert/compare/differences/comparison.h"
+#include "convert/compare/compare_sides.h"
 #include "convert/compare/differences/tensors.h"
-#include "convert/jobs/chunk_jobs.h"
+#include "convert/compare/key_types.h"
+#include "convert/compare/pairing.h"
+#include "convert/compare/sides/sides.h"
 #include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"
 #include "convert/open/checkpoint.h"
-#include "convert/open/options.h"
 #include "convert/open/source_model.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "core/base/text.h"
 #include "hf/folder/assets.h"
-#include "hf/model.h"
-#include "hf/model_options.h"
-#include "hf/quantized/dequantized_store.h"
+#include "hf/folder/assets.h"
+#include "io/dcp/keys/key.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
@@ -43,27 +44,16 @@ std::optional<Names> listed_tensors(const Store& checkpoint, const std::optional
   return names;
 }
 
-// The folder is opened twice, as a store and as a model. Throws kReadFailed if the two do not list the same
-// tensors, kUnsupportedTensor for a tensor in several pieces.
-void refuse_other_table(const Store& tested, const SourceTable& tensors) {
-  for (i32 t = 0; t < tensors.size(); t++) {
-    // The table is that of the same folder, in its order.
-    if (t >= tested.tensor_count() || tested.name(t) != tensors[t].name)
-      throw Error(Code::kReadFailed, "the folder was changed since it was looked at")
-          .file(tested.root())
-          .tensor(tensors[t].name);
-    if (tested.chunk_count(t) != 1)
-      throw Error(Code::kUnsupportedTensor, "a tensor is stored in several pieces").tensor(tensors[t].name);
-  }
-}
-
-// The tensors that can be compared, as pairs (tensor, key) of equal numbers; the others are reported.
+// The tensors that can be compared, as pairs (tensor, key) of equal numbers; the others are reported. Throws
+// kUnsupportedTensor for a tensor in several pieces.
 std::vector<std::pair<i32, i32>> compared_tensors(const ModelMap& map, const Store& tested,
                                                   const std::optional<Names>& names, Comparison& comparison) {
   std::vector<bool> dropped = map.dropped();
   std::vector<std::pair<i32, i32>> compared;
   for (i32 t = 0; t < map.sources().size(); t++) {
     std::string name(map.sources()[t].name);
+    if (tested.chunk_count(t) != 1)
+      throw Error(Code::kUnsupportedTensor, "a tensor is stored in several pieces").tensor(name);
     if (dropped[t]) continue;
     if (!names || names->contains(name))
       compared.emplace_back(t, t);
@@ -93,46 +83,55 @@ std::vector<std::vector<i64>> tensors_behind(const CheckpointModel& checkpoint) 
 
 }  // namespace
 
-bool against_export(const Store& tested, const std::string& path, std::unique_ptr<Store> source,
-                    const Comparing& c) {
-  if (dequantized_view(tested) && !c.options.counting.all)
-    throw Error(Code::kUsage,
-                "a quantised model is compared with a checkpoint as the source, not as what was made")
-        .file(path)
-        .help(cat("give the two the other way round: ", escaped(source->root(), 4096),
-                  ", with this folder as the source"));
-  HfModelOptions reading = c.options.opening.model;
-  reading.kept_map = kept_map(*source);
-  HfModel model = open_hf_model(path, reading);
-  refuse_other_table(tested, model.map->sources());
-  std::optional<Names> names = listed_tensors(*source, c.options.opening.assets);
-  std::vector<std::pair<i32, i32>> compared = compared_tensors(*model.map, tested, names, c.comparison);
-  ListedChunks whole(tested, compared);
-  CheckpointOptions how = c.options.opening;
-  how.records_apart = true;
-  CheckpointModel checkpoint(std::move(source), std::move(model), how);
-  c.note_oddities(checkpoint);
-  std::vector<std::vector<i64>> stored = tensors_behind(checkpoint);
-  std::vector<std::optional<DType>> types = checkpoint.stored_types();
-  std::vector<ComparedTypes> casts;
+// An import: the keys of the tested checkpoint, made of the tensors of the source.
+void Pairing::pair_keys(const Comparing& c) {
+  const CheckpointModel& checkpoint = *sides_.tested.sharded;
+  TypeCheck asked(c.options.types);
+  ask_keys(checkpoint, nullptr, asked);
+  as_asked_ = asked.add_to(c.report);
+  const KeyTable& keys = checkpoint.keys();
+  chunks_ = &checkpoint.chunks(), tensors_ = keys.size();
+  job_ = [this, &keys](const ChunkList& some) { return import_job(sides_.source_store(), keys, some); };
+  made_of_ = [&keys](i32 key) {
+    std::vector<i64> tensors;
+    for (i32 t : keys.parameter(keys[key]).sources)
+      if (t >= 0) tensors.push_back(t);
+    return tensors;
+  };
+  name_ = [&keys](i32 key) { return cat(kModelFront, keys[key].name); };
+  std::set<i64> chosen;  // tensors of the source
+  for (i32 k = 0; k < keys.size(); k++)
+    if (c.comparison.chooses(name_(k))) std::ranges::copy(made_of_(k), std::inserter(chosen, chosen.end()));
+  const SourceTable& tensors = checkpoint.map().sources();
+  const std::vector<std::optional<DType>> stored = checkpoint.stored_types();
+  for (i32 t = 0; t < tensors.size(); t++)
+    if (stored[t] && tensors[t].header_known && chosen.contains(t))
+      casts_.push_back({std::string(tensors[t].name), tensors[t].dtype, *stored[t]});
+}
+
+// An export: the tensors of the tested folder, made of the chunks of the source.
+void Pairing::pair_tensors(const Comparing& c) {
+  const CheckpointModel& checkpoint = *sides_.source.sharded;
+  const Store& tested = sides_.tested_store();
+  const std::vector<std::pair<i32, i32>> compared =
+      compared_tensors(checkpoint.map(), tested,
+                       listed_tensors(checkpoint.on_disk(), c.options.opening.assets), c.comparison);
+  made_ = std::make_unique<ListedChunks>(tested, compared);
+  chunks_ = made_.get(), tensors_ = std::ssize(compared);
+  behind_ = tensors_behind(checkpoint);
+  const std::vector<std::optional<DType>> types = checkpoint.stored_types();
   TypeCheck asked(c.options.types);
   for (auto [t, key] : compared) {
     if (!types[t] || !c.comparison.chooses(tested.name(t))) continue;
-    casts.push_back({std::string(tested.name(t)), *types[t], tested.dtype(t)});
+    casts_.push_back({std::string(tested.name(t)), *types[t], tested.dtype(t)});
     asked.add(tested.name(t), asked.claim().of(tested.name(t), *types[t]), tested.dtype(t));
   }
-  bool as_asked = asked.add_to(c.report);
-  if (!c.options.counting.all) warn_of_casts(casts, c.report);
-  c.report.compared_as =
-      "each tensor of the Hugging Face model with the one that exporting the checkpoint would write";
-  auto job = [&](const ChunkList& some) {
+  as_asked_ = asked.add_to(c.report);
+  job_ = [&checkpoint](const ChunkList& some) {
     return export_job(&checkpoint.store(), checkpoint.keys(), checkpoint.chunks(), some);
   };
-  auto made_of = [&](i32 tensor) { return stored[tensor]; };
-  auto name = [&](i32 tensor) { return std::string(checkpoint.map().sources()[tensor].name); };
-  return c.comparison.run({tested, whole, checkpoint.store(), std::ssize(compared), name, job, made_of},
-                          c.report) &&
-         as_asked;
+  made_of_ = [this](i32 tensor) { return behind_[tensor]; };
+  name_ = [&checkpoint](i32 tensor) { return std::string(checkpoint.map().sources()[tensor].name); };
 }
 
 }  // namespace mckpt::impl

@@ -1,0 +1,109 @@
+#include "convert/compare/checks/model_class.h"
+
+#include <algorithm>
+
+#include "core/base/error.h"
+#include "core/base/name_hash.h"
+#include "core/base/notes.h"
+#include "core/items/shape.h"
+#include "hf/folder/assets.h"
+#include "hf/folder/known_tensors.h"
+#include "hf/folder/model_class.h"
+#include "hf/folder/model_folder.h"
+#include "hf/folder/name_words.h"
+#include "hf/quantized/dequantized_store.h"
+#include "io/file/folder.h"
+#include "io/store/finding.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+
+Finding finding_of(const Error& e) {
+  constexpr std::size_t kMostNotes = 5;
+  Finding finding = to_finding(e);
+  finding.message = e.message();
+  for (std::size_t i = 0; i < std::min(e.notes().size(), kMostNotes); i++)
+    finding.message += cat("; ", e.notes()[i]);
+  if (e.notes().size() > kMostNotes) finding.message += cat("; and ", e.notes().size() - kMostNotes, " more");
+  return finding;
+}
+
+Check not_compared(std::string_view why) {
+  return {.name = "model", .unit = "tensors", .note = cat("not compared with config.json: ", why)};
+}
+
+namespace {
+
+// The names and shapes of a model's tensors, compared with those of its class.
+struct Misfits {
+  std::vector<std::string> missing, shapes, extra;
+};
+
+Misfits misfits_of(std::span<const KnownTensor> expected, const Store& store) {
+  Misfits out;
+  NameMap<std::string_view, std::span<const i64>> stored;
+  NameSet<std::string_view> names;
+  for (i64 t = 0; t < store.tensor_count(); t++) stored.emplace(store.name(t), store.dims(t));
+  for (const KnownTensor& t : expected) {
+    names.insert(t.name);
+    const auto at = stored.find(t.name);
+    if (at == stored.end())
+      out.missing.push_back(escaped(t.name));
+    else if (t.dims && !std::ranges::equal(*t.dims, at->second))
+      out.shapes.push_back(cat(escaped(t.name), ": expected ", dims_to_string(*t.dims), ", found ",
+                               dims_to_string(at->second)));
+  }
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (!names.contains(store.name(t)) && !is_computed(store.name(t))) out.extra.emplace_back(store.name(t));
+  return out;
+}
+
+std::vector<Finding> findings_of(const Misfits& misfits, const std::string& name, const std::string& path) {
+  std::vector<Finding> out;
+  auto add = [&](Code code, std::string what, std::span<const std::string> lines) {
+    Error e(code, std::move(what));
+    out.push_back(finding_of(e.file(path).each_note(lines).help(
+        "compare architectures in config.json with the tensors, which `mckpt ls` lists")));
+  };
+  if (!misfits.missing.empty())
+    add(Code::kUnaccounted,
+        cat("the folder lacks ", counted(std::ssize(misfits.missing), "tensor"), " of the class ", name),
+        misfits.missing);
+  if (!misfits.shapes.empty())
+    add(Code::kSourceShape, cat("tensors do not have the shapes of the class ", name), misfits.shapes);
+  const std::vector<std::string_view> extra(misfits.extra.begin(), misfits.extra.end());
+  if (!extra.empty())
+    out.push_back(
+        {.code = Code::kUnaccounted,
+         .message = cat("the folder has tensors beside those of the class ", name, ": ", listed(extra)),
+         .warning = true});
+  return out;
+}
+
+}  // namespace
+
+bool has_other_class(const Store& store, const ModelFolder& folder) {
+  return folder.config && class_of(*folder.config).relation != ClassRelation::kOfTable &&
+         folder_map_text(Folder(store.root(), store.opening())).empty();
+}
+
+void check_class(const Store& store, const ModelFolder& folder, VerifyReport& report) {
+  const std::unique_ptr<Store> weights =
+      dequantized(open_safetensors_folder(store.root(), store.opening()), quant_declaration_of(store),
+                  DType::kBF16, BadNumbers::kShow);
+  Notes notes;
+  const std::vector<KnownTensor> expected = class_tensors(folder, *weights, notes);
+  if (expected.empty()) {
+    report.add(not_compared(no_table_text(folder)), {});
+    return;
+  }
+  std::vector<Finding> found =
+      findings_of(misfits_of(expected, *weights), escaped(folder.config->architecture), store.root());
+  for (const Note& n : notes)
+    if (n.kind == Note::Kind::kWarning)
+      found.push_back({.code = Code::kUnaccounted, .message = n.text, .warning = true});
+  const Check::Status status = status_of(found);
+  report.add({"model", status, store.tensor_count(), "tensors"}, std::move(found));
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,84 @@
+#include "convert/compare/checks/own_config.h"
+
+#include <algorithm>
+
+#include "convert/compare/checks/model.h"
+#include "convert/compare/checks/model_class.h"
+#include "convert/open/lost_shards.h"
+#include "convert/open/open.h"
+#include "convert/open/source_model.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "hf/folder/known_tensors.h"
+#include "hf/folder/model_folder.h"
+#include "hf/folder/name_words.h"
+#include "hf/folder/tied_names.h"
+#include "io/store/soundness.h"
+#include "io/store/store.h"
+#include "io/values/same_bytes.h"
+
+namespace mckpt::impl {
+namespace {
+
+// Shards say how large tensors are by the pieces that are there, so the config has to say it. Without one
+// the checkpoint may be a part of one, which is no fault that is seen.
+void check_shards(const Store& store, int threads, VerifyReport& report) {
+  const ModelFolder folder = find_model_folder(store, store.root(), std::nullopt);
+  if (!folder.path.empty()) return check_by_assets(store, folder.path, "", threads, report);
+  report.add({"model", Check::Status::kWarn, store.tensor_count(), "tensors"},
+             {{.code = Code::kShardMissing,
+               .message = unknown_shards("no config.json is beside them"),
+               .warning = true}});
+}
+
+// Throws kUnaccounted for an output layer with values of its own beside the one embedding that config.json, in
+// `folder`, ties it to.
+void refuse_unlike_head(const Store& store, const std::string& folder, int threads) {
+  std::vector<i64> heads, embeddings;
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    if (is_of_states(store.name(t))) continue;
+    if (is_head(store.name(t))) heads.push_back(t);
+    if (is_embedding(store.name(t))) embeddings.push_back(t);
+  }
+  if (heads.size() != 1 || embeddings.size() != 1) return;
+  const i64 head = heads[0], embedding = embeddings[0];
+  if (tie_of_names(store.name(head), store.name(embedding)) != Tie::kHead ||
+      store.dtype(head) != store.dtype(embedding) ||
+      !std::ranges::equal(store.dims(head), store.dims(embedding)))
+    return;
+  const std::pair<i64, i64> pair(head, embedding);
+  if (have_same_bytes(store, std::span(&pair, 1), threads)[0]) return;
+  throw Error(Code::kUnaccounted, "the output layer differs from the embedding, though the model ties them")
+      .file(store.root())
+      .tensor(store.name(head))
+      .note(cat("the tie is that of ", escaped(folder, 4096), "/config.json"));
+}
+
+}  // namespace
+
+void check_own_config(const Store& store, int threads, VerifyReport& report) {
+  const bool failed =
+      std::ranges::any_of(report.checks, [](const Check& c) { return c.status == Check::Status::kFail; });
+  if (store.driver().ranks_apart || failed || !is_sound(store)) return;
+  const bool own_names = has_own_names(store);
+  try {
+    if (own_names) {
+      if (store.driver().open_ended) return check_shards(store, threads, report);
+      const ModelFolder folder = find_model_folder(store, store.root(), std::nullopt);
+      if (folder.tied.value_or(false)) refuse_unlike_head(store, folder.path, threads);
+      return;
+    }
+    if (own_assets(store).empty()) return;
+    OpenAs how{.source = store.root()};
+    how.how.model.files = store.opening();
+    open_sharded(open_store(store.root(), store.opening()), how);
+  } catch (const Error& e) {
+    constexpr Code kOfConfig[] = {Code::kBadJson, Code::kBadConfig, Code::kUnaccounted, Code::kContradiction,
+                                  Code::kSourceShape};
+    if (e.code() == Code::kInterrupted) throw;
+    if (std::ranges::find(kOfConfig, e.code()) == std::end(kOfConfig)) return;
+    report.add({"model", Check::Status::kFail, store.tensor_count(), "tensors"}, {finding_of(e)});
+  }
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,89 @@
+// Keys and tables of the two sides say which tensors of the source a chunk is made of.
+#include "convert/compare/pairing.h"
+
+#include <set>
+
+#include "convert/compare/checks/types.h"
+#include "convert/compare/compare.h"
+#include "convert/compare/compare_sides.h"
+#include "convert/compare/differences/read_values.h"
+#include "convert/compare/headers.h"
+#include "convert/compare/key_types.h"
+#include "convert/compare/sides/sides.h"
+#include "convert/keys/key_table.h"
+#include "convert/keys/stored_chunks.h"
+#include "convert/open/checkpoint.h"
+#include "io/dcp/keys/key.h"
+#include "io/store/store.h"
+#include "mappings/model/parameter.h"
+
+namespace mckpt::impl {
+namespace {
+
+// The tensors that are stored fused, rank after rank, on either side: if different numbers of ranks wrote
+// them, they are compared over the items of the model's own tensors. And the vocabulary with its states, if
+// one side has more padding.
+FusedTables fused_tensors(const Store& source, const CheckpointModel& from, const CheckpointModel& to) {
+  FusedTables fused{from.keys(), to.keys(), {}};
+  for (i64 t = 0; t < source.tensor_count(); t++) {
+    std::optional<std::string> key = model_key(source.name(t));
+    if (std::optional<StateName> state = state_name(source.name(t))) key = state->key;
+    i32 mine = key ? from.keys().find(*key) : -1, theirs = key ? to.keys().find(*key) : -1;
+    bool by_cell = mine >= 0 && mine == theirs && (from.keys()[mine].by_cell || to.keys()[mine].by_cell);
+    fused.key_of.push_back(by_cell ? mine : -1);
+    fused.resized.push_back(mine >= 0 && theirs >= 0 &&
+                            from.keys().parameter(from.keys()[mine]).row->rule == "vocab" &&
+                            from.keys()[mine].shape != to.keys()[theirs].shape);
+  }
+  return fused;
+}
+
+}  // namespace
+
+Pairing::~Pairing() = default;
+
+Pairing::Pairing(const Sides& sides, const Comparing& c) : sides_(sides) {
+  if (!sides.of_items())
+    pair_names(c);
+  else if (sides.tested.sharded)
+    pair_keys(c);
+  else
+    pair_tensors(c);
+}
+
+ComparedChunks Pairing::chunks() const {
+  return {sides_.tested_store(), *chunks_, sides_.source_store(), tensors_, name_, job_, made_of_, by_values_};
+}
+
+// Boxes of the tensors that both sides have under one name.
+void Pairing::pair_names(const Comparing& c) {
+  const Store &tested = sides_.tested_store(), &source = sides_.source_store();
+  if (sides_.checks_types) {
+    TypeCheck asked(c.options.types);
+    if (sides_.tested.sharded && sides_.source.sharded)
+      ask_keys(*sides_.tested.sharded, sides_.source.sharded.get(), asked);
+    else
+      asked.add_by_name(tested, source, sides_.takes_type);
+    as_asked_ = asked.add_to(c.report);
+  }
+  if (sides_.one_model)
+    fused_ = std::make_unique<const FusedTables>(
+        fused_tensors(source, *sides_.source.sharded, *sides_.tested.sharded));
+  Headers headers(tested, source, fused_.get(), sides_.changes, c.options,
+                  c.options.any_type || sides_.any_type);
+  std::set<i64> apart = headers.report_unlike(c.comparison);
+  apart.merge(compare_read_values(tested, source, apart, sides_.computed, c.comparison, c.observer));
+  if (c.options.counting.all) headers.note_empty(apart, c.comparison);
+  casts_ = headers.casts();
+  made_ = std::make_unique<NamedChunks>(tested, source, apart);
+  chunks_ = made_.get(), tensors_ = tested.tensor_count();
+  job_ = [this](const ChunkList& some) { return reshard_job(sides_.source_store(), some, fused_.get()); };
+  made_of_ = [](i32 tensor) { return std::vector<i64>{tensor}; };
+  name_ = [&source](i32 tensor) { return std::string(source.name(tensor)); };
+  by_values_ = [this, c](i32 tensor, i32 key) {
+    return compare_read_values(sides_.tested_store(), sides_.source_store(), tensor, key, c.comparison,
+                               c.observer);
+  };
+}
+
+}  // namespace mckpt::impl

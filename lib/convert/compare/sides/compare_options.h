@@ -1,0 +1,36 @@
+// How two checkpoints are compared.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "convert/compare/checks/types.h"
+#include "convert/compare/differences/counting.h"
+#include "convert/keys/value_options.h"
+#include "convert/open/options.h"
+#include "core/base/int.h"
+#include "io/choice/tensor_choice.h"
+
+namespace mckpt::impl {
+
+// Plain values.
+struct CompareOptions {
+  CheckpointOptions opening{};  // of the checkpoint, or of both; its ranks are those of the source
+  std::optional<i64> path_tp{}, path_etp{};  // ranks that wrote the tested side, if it does not record them
+  ParamsDtype params_dtype{};                // the type through which an import passes the values of a model
+  TypeClaim types{};                         // the types that the conversion was asked for
+  // Of a side with several dicts that may be the model: the one that is; empty: it is found
+  std::string model_dict{};
+  bool weights_only = false;                 // the conversion left the states of the optimizer out
+  bool any_type = false;  // floats of other types are compared after a cast to the type of the tested side
+  Counting counting{};
+  // By the names of the tested side: nothing else is compared, and no objects and files
+  TensorChoice choice{};
+  int threads = 1;
+};
+
+// VerifyReport::compared_as of two sides whose tensors have the same names.
+inline constexpr std::string_view kComparedByName = "tensors of the same names";
+
+}  // namespace mckpt::impl

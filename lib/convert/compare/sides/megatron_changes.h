@@ -1,0 +1,33 @@
+// What a conversion between two checkpoints of Megatron changes on purpose.
+#pragma once
+
+#include <vector>
+
+#include "convert/compare/sides/changes.h"
+
+namespace mckpt::impl {
+
+class CheckpointModel;
+struct CompareOptions;
+
+// Of a conversion that keeps the names: the states that it leaves out.
+Changes changes_under_own_names(const Store& source, const CompareOptions& options);
+// The same between checkpoints that may have the model's own names: weights are cast, and no state of the optimizer.
+// Refers to both stores.
+Changes changes_under_own_names(const Store& tested, const Store& source, const CompareOptions& options);
+// By tensor of a source with the model's own names, whether a type that was asked for is for it. Empty: for all,
+// as in stores whose model is not found.
+std::vector<bool> types_asked_of(const Store& tested, const Store& source, const CompareOptions& options);
+
+// What the format of the result changes, beside the names.
+struct Into {
+  bool v2 = false;  // Megatron-FSDP v2, and the source is not: fp32 weights, and no place beside the state dict
+  bool ranks_of_weights = false;  // files of ranks, which have weights only
+  bool casts = false;             // into files of ranks and torch_dist weights are cast
+};
+
+// What a conversion changes under the names of fsdp_dtensor. Refers to both checkpoints.
+Changes changes_under_keys(const CheckpointModel& to, const CheckpointModel& from, const Into& into,
+                           const CompareOptions& options);
+
+}  // namespace mckpt::impl

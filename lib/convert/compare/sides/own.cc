@@ -1,0 +1,209 @@
+// Checkpoints with the model's own names:
+//
+//   a Hugging Face folder and such a checkpoint, either of them tested     under the names of the folder
+//   such checkpoints of two formats or sections, or one and a file         under the names that both have, or
+//                                                                          where these differ, those of the folder
+//
+// Only the tensors of the model are compared; what is beside them is named.
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "convert/compare/differences/tensors.h"
+#include "convert/compare/sides/compare_options.h"
+#include "convert/compare/sides/kinds.h"
+#include "convert/open/open.h"
+#include "convert/own/own_names.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "hf/adapter/wrapped_model.h"
+#include "hf/folder/known_tensors.h"
+#include "hf/folder/tied_names.h"
+#include "io/dcp/dcp.h"
+#include "io/file/folder.h"
+#include "io/store/soundness.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+bool has_config(const Store& folder) {
+  return Folder(folder.root(), folder.opening()).has_file("config.json");
+}
+
+OwnModelOptions opening_of(const std::string& source, const CompareOptions& options) {
+  return {.source = source,
+          .assets = options.opening.assets,
+          .model_dict = options.model_dict,
+          .accept = options.opening.accept,
+          .apart = is_of_records,
+          .complete = false,
+          .threads = options.threads};
+}
+
+using Names = std::set<std::string, std::less<>>;
+
+// Whether the files of the folder say which tensors the model has.
+bool lists_tensors(const Store& checkpoint, const std::string& folder) {
+  const ModelFolder model = find_model_folder(checkpoint, checkpoint.root(), folder);
+  return !listed_tensors(model, checkpoint.opening()).tensors.empty();
+}
+
+Opened open_beside(std::unique_ptr<Store> checkpoint, const Store& folder, const CompareOptions& options) {
+  OwnModelOptions how = opening_of(checkpoint->root(), options);
+  // Assets without weights made the folder, which then is what lists the tensors.
+  if (has_config(folder) && (!how.assets || !lists_tensors(*checkpoint, *how.assets)))
+    how.assets = folder.root();
+  return open_own(std::move(checkpoint), how);
+}
+
+// A dict that is named has to be on one of the two sides.
+void require_dict(const OwnModel& one, const OwnModel& other, const std::string& dict) {
+  if (dict.empty() || one.dict_taken || other.dict_taken) return;
+  throw Error(Code::kUnaccounted, "neither side has the dict that `model_dict` names")
+      .file(one.store->root())
+      .expected(escaped(dict));
+}
+
+BesideModel beside_of(const OwnModel& own) { return {own.beside, own.floats_beside}; }
+
+// Copies that the source alone has are none that the result lacks. Takes over that they are tensors, too: some folders
+// of a model have them.
+Names take_copies(OwnModel& source) {
+  Names out;
+  for (auto [copy, of] : source.copies) {
+    out.emplace(source.store->name(copy));
+    source.tensors.push_back({std::string(source.store->name(copy)), copy});
+  }
+  return out;
+}
+
+// Adds heads that the folder has and the checkpoint lacks, as an export of a model that ties them makes them of the
+// embedding.
+void add_made_heads(OwnModel& own, const Store& folder) {
+  std::vector<i32> embeddings;
+  for (const OwnTensor& t : own.tensors)
+    if (is_embedding(t.name)) embeddings.push_back(t.tensor);
+  if (!own.folder.tied.value_or(false) || embeddings.size() != 1) return;
+  for (i64 t = 0; t < folder.tensor_count(); t++)
+    if (is_head(folder.name(t)) && find_tensor(*own.store, folder.name(t)) < 0)
+      own.tensors.push_back({std::string(folder.name(t)), embeddings[0], true});
+}
+
+// What a conversion of the model's tensors leaves out and casts. `copies`: names of tensors that repeat others.
+// Refers to the stores of the sides.
+Changes changes_of(const Sides& sides, Names copies) {
+  Changes out = casts_to(sides.tested_store(), sides.source_store());
+  out.repeated = [copies = std::move(copies)](std::string_view name) -> std::string {
+    return copies.contains(name) ? "a copy of the tensor that the model ties it to" : "";
+  };
+  return out;
+}
+
+// The folder with the model's config, beside one of the two or as the caller names it.
+std::optional<std::string> config_beside(const Store& source, const Store& tested, const SidePaths& paths,
+                                         const CompareOptions& options) {
+  if (options.opening.assets) return options.opening.assets;
+  for (auto [store, at] : {std::pair(&source, &paths.source), std::pair(&tested, &paths.tested)})
+    if (ModelFolder folder = find_model_folder(*store, *at, std::nullopt); !folder.path.empty())
+      return folder.path;
+  return std::nullopt;
+}
+
+// A model with an adapter around it, as PEFT has it in memory, under the names of a model.
+std::unique_ptr<Store> as_model(std::unique_ptr<Store> side) {
+  return is_adapter_alone(*side) ? std::move(side) : unwrapped_model(std::move(side));
+}
+
+// Whether both have the same tensors by name.
+bool same_names(const Store& one, const Store& other) {
+  return std::ranges::none_of(tensor_differences(one, other),
+                              [](const TensorDifference& d) { return d.one < 0 || d.other < 0; });
+}
+
+std::string objects_text(const Store& tested, const Store& source) {
+  if (tested.objects().empty() && source.objects().empty()) return "";
+  if (tested.format() == source.format())
+    return "they are beside the models, whose tensors alone are compared";
+  return cat(format_text(tested.format()), " and ", format_text(source.format()),
+             " do not store objects in the same way");
+}
+
+}  // namespace
+
+bool is_own_beside_model(const Store& checkpoint, const Store& folder) {
+  // The tensors of a single file are compared under the names that they have, unless the other side is a
+  // model.
+  bool of_files = !checkpoint.files().empty() && !checkpoint.files()[0].path.empty();
+  return folder.driver().hf_folder && (of_files || has_config(folder)) && is_own_source(checkpoint);
+}
+
+Sides sides_of_own_beside_model(std::unique_ptr<Store> tested, std::unique_ptr<Store> source,
+                                const CompareOptions& options) {
+  const bool imported = is_own_beside_model(*tested, *source);
+  std::unique_ptr<Store>&checkpoint = imported ? tested : source, &folder = imported ? source : tested;
+  Opened own = open_beside(std::move(checkpoint), *folder, options);
+  Sides out{.compared_as = imported ? "each tensor of the checkpoint with the one of that name in the folder"
+                                    : "each tensor of the folder with the one of that name in the checkpoint"};
+  out.beside.push_back(beside_of(*own.own));
+  Names copies;
+  if (!imported) copies = take_copies(*own.own);
+  add_made_heads(*own.own, *folder);
+  const std::string root = folder->root();
+  (imported ? out.source : out.tested) = open_plain(std::move(folder), root, {});
+  (imported ? out.tested : out.source) = as_written(std::move(own));
+  out.changes = changes_of(out, std::move(copies));
+  return out;
+}
+
+bool is_dcp_of_own_names(const Store& one, const Store& other) {
+  return dcp_dialect(one) && dcp_dialect(other) && has_own_names(one) && has_own_names(other);
+}
+
+bool is_own_pair(const Store& tested, const Store& source, const std::string& model_dict) {
+  bool readable =
+      tested.driver().family != FormatFamily::kHdf5 && source.driver().family != FormatFamily::kHdf5;
+  if (!readable || !has_own_names(tested) || !has_own_names(source)) return false;
+  if (!model_dict.empty()) return true;
+  const bool of_run = tested.driver().of_a_run || source.driver().of_a_run;
+  const bool alike = tested.format() == source.format() || is_dcp_of_own_names(tested, source);
+  if (of_run != alike) return of_run;
+  // Two of a run of one format; or a file and one with a dict around the model: {"model": {...}}.
+  return !same_names(tested, source) &&
+         differ_in_section(tested, source, alike ? CommonNames::kAll : CommonNames::kMost);
+}
+
+Sides sides_of_own_pair(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const SidePaths& paths,
+                        const CompareOptions& options) {
+  const std::string objects = objects_text(*tested, *source);
+  const bool flat = tested->driver().flat || source->driver().flat;
+  if (!flat && options.model_dict.empty() && same_names(*tested, *source)) {
+    Sides out = plain_sides(std::move(tested), std::move(source));
+    out.objects_apart = objects;
+    out.changes = casts_to(out.tested_store(), out.source_store());
+    return out;
+  }
+  source = as_model(std::move(source)), tested = as_model(std::move(tested));
+  OwnModelOptions of_source = opening_of(paths.source, options), of_tested = opening_of(paths.tested, options);
+  of_source.dict_if_there = of_tested.dict_if_there = true;
+  // A counter in the dict of a model is written beside its weights, where its name alone says what it is.
+  of_source.in_model = counters_of_model(*tested), of_tested.in_model = counters_of_model(*source);
+  const CommonNames common = common_names(*tested, *source, options.model_dict);
+  of_source.keep_names = of_tested.keep_names = common != CommonNames::kFew;
+  // The config says which tensors are copies, and how those of a folder are named. Where both sides have the
+  // same names, nothing was left out or renamed. Flat tensors have their shapes from it.
+  std::optional<std::string> config;
+  if (flat || common != CommonNames::kAll) config = config_beside(*source, *tested, paths, options);
+  of_source.assets = of_tested.assets = config;
+  Opened from = open_own(std::move(source), of_source), to = open_own(std::move(tested), of_tested);
+  require_dict(*from.own, *to.own, options.model_dict);
+  Sides out{.compared_as = "each tensor of the model with the one of that name on the other side"};
+  out.objects_apart = objects;
+  out.beside = {beside_of(*from.own), beside_of(*to.own)};
+  Names copies = take_copies(*from.own);
+  out.source = as_written(std::move(from)), out.tested = as_written(std::move(to));
+  out.changes = changes_of(out, std::move(copies));
+  return out;
+}
+
+}  // namespace mckpt::impl
