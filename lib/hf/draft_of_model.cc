@@ -68,9 +68,9 @@ bool has_output_layer(std::span<const NameKind> kinds) {
 }
 
 // The numbers of a model as readers of families take them, and the entries under "config" that they need for it.
-class Numbers {
+class ReadNumbers {
  public:
-  Numbers(const std::string& text, const JsonValue& config, std::span<const NameKind> kinds)
+  ReadNumbers(const std::string& text, const JsonValue& config, std::span<const NameKind> kinds)
       : text_(text), config_(config), entries_(usual_spellings(config)) {
     if (!has_output_layer(kinds) && !present(config, "tie_word_embeddings"))
       entries_.push_back({"tie_word_embeddings", "", "true"});
@@ -197,7 +197,8 @@ struct Candidate {
 // Among the families that have experts or not, as the model has: the one that explains most tensors. Of several the
 // one with the fewest rows that do not fit, then one whose reader takes the config, the one that needs the fewest
 // entries for it first, then the one with the nearest name.
-Candidate nearest_of_all(std::span<const NameKind> kinds, const JsonValue& config, const Numbers& numbers) {
+Candidate nearest_of_all(std::span<const NameKind> kinds, const JsonValue& config,
+                         const ReadNumbers& numbers) {
   const std::vector<std::string> names = names_of_model(config);
   auto order = [&](const Candidate& c) {
     const Family& family = *c.explained.family;
@@ -235,7 +236,7 @@ ModelDraft draft_of_model(const std::string& path, const OpenOptions& opening) {
   return with_file(cat(path, "/config.json"), [&] {
     JsonValue config = parse_config(text);
     const std::vector<NameKind> kinds = name_kinds(tensors.table);
-    const Numbers numbers(text, config, kinds);
+    const ReadNumbers numbers(text, config, kinds);
     Candidate near = nearest_of_all(kinds, config, numbers);
     if (near.explained.tensors == 0)
       throw Error(Code::kUnknownModel, "no family explains any of the tensors, so that a draft has no base")
@@ -266,7 +267,7 @@ std::optional<Nearest> nearest_family(const std::string& path, const OpenOptions
     std::string text = config_text(path, opening);
     JsonValue config = parse_config(text);
     const std::vector<NameKind> kinds = name_kinds(tensors.table);
-    const Explained near = nearest_of_all(kinds, config, Numbers(text, config, kinds)).explained;
+    const Explained near = nearest_of_all(kinds, config, ReadNumbers(text, config, kinds)).explained;
     if (near.tensors > 0) out.family = near.family->name, out.explained = near.tensors;
     return out;
   } catch (const Error&) {
