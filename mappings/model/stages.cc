@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "mappings/family.h"
-#include "mappings/model/fitting_sizes.h"
+#include "mappings/model/fit/fitting_sizes.h"
 
 namespace mckpt::impl {
 namespace {

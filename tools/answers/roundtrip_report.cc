@@ -21,7 +21,7 @@
 #include "live/round_trip/round_trip.h"
 #include "mappings/model/expand.h"
 #include "runtime/comm/comm.h"
-#include "tools/options/roundtrip_flags.h"
+#include "tools/options/of_commands/roundtrip_flags.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/progress.h"
 

@@ -7,7 +7,7 @@
 // bytes of each tensor from the Hugging Face files.
 #include "tools/commands/ls_as.h"
 
-#include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/fsdp/run.h"
 #include "convert/jobs/held_tensors.h"
 #include "convert/keys/name_rules.h"
 #include "convert/keys/value_options.h"

@@ -23,7 +23,7 @@
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/options/parse_number.h"
-#include "tools/options/pattern_options.h"
+#include "tools/options/of_commands/pattern_options.h"
 #include "tools/render/answer_json.h"
 
 namespace mckpt::impl {

@@ -20,7 +20,7 @@
 #include "tools/answers/roundtrip_report.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
-#include "tools/options/roundtrip_flags.h"
+#include "tools/options/of_commands/roundtrip_flags.h"
 #include "tools/process/job.h"
 #include "tools/process/module_path.h"
 #include "tools/render/findings.h"

@@ -16,7 +16,7 @@
 #include "runtime/job/job.h"
 #include "tools/answers/conversion/account_rows.h"
 #include "tools/answers/conversion/report.h"
-#include "tools/options/convert_options.h"
+#include "tools/options/of_commands/convert_options.h"
 #include "tools/process/job.h"
 #include "tools/render/findings.h"
 #include "tools/render/notes.h"

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <span>
 
-#include "convert/dialects/torch_dist/torch_dist_plan.h"
+#include "convert/dialects/torch_dist/plan.h"
 #include "convert/open/damage.h"
 #include "convert/own/memory_names.h"
 #include "core/base/error.h"

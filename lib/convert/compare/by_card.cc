@@ -14,7 +14,7 @@
 #include "io/card/check_card.h"
 #include "io/copy/observed_sink.h"
 #include "io/file/folder.h"
-#include "io/output/manifest.h"
+#include "io/listing/manifest.h"
 #include "io/store/store.h"
 #include "io/verify/kept_sums.h"
 

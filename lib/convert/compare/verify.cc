@@ -20,7 +20,7 @@
 #include "io/copy/observed_sink.h"
 #include "io/file/folder.h"
 #include "io/file/hub_cache.h"
-#include "io/output/manifest.h"
+#include "io/listing/manifest.h"
 #include "io/store/names/iteration_names.h"
 #include "io/store/names/torch_names.h"
 #include "io/store/open/beside.h"

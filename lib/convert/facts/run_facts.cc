@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "convert/objects/megatron_args.h"
-#include "convert/objects/param_groups.h"
-#include "convert/objects/scalar.h"
-#include "convert/objects/source_args.h"
+#include "convert/facts/megatron_args.h"
+#include "convert/facts/param_groups.h"
+#include "convert/facts/scalar.h"
+#include "convert/facts/source_args.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "io/dcp/keys/dialect.h"

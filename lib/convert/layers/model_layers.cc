@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "convert/facts/pattern_args.h"
 #include "convert/layers/layer_forms.h"
 #include "convert/layers/layer_migration.h"
-#include "convert/objects/pattern_args.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "core/hybrid/names.h"

@@ -18,7 +18,7 @@
 #include "convert/keys/key_table.h"
 #include "core/base/int.h"
 #include "core/base/name_hash.h"
-#include "io/dcp/run/facts.h"
+#include "io/dcp/run/sizes.h"
 #include "io/store/finding.h"
 #include "mappings/model/run_setup.h"
 

@@ -9,7 +9,7 @@
 #include "core/base/int.h"
 #include "hf/model.h"
 #include "io/dcp/run/args.h"
-#include "io/dcp/run/facts.h"
+#include "io/dcp/run/sizes.h"
 #include "io/store/store.h"
 #include "mappings/config.h"
 #include "mappings/model/expand.h"

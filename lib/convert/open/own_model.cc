@@ -10,7 +10,7 @@
 #include "convert/open/openers.h"
 #include "convert/open/unsaid_order.h"
 #include "convert/own/disk_names.h"
-#include "convert/own/own_names.h"
+#include "convert/own/names.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"

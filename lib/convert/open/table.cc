@@ -21,7 +21,7 @@
 #include "hf/model.h"
 #include "io/file/container.h"
 #include "io/file/folder.h"
-#include "io/output/manifest.h"
+#include "io/listing/manifest.h"
 #include "io/store/open/checkpoints_below.h"
 #include "io/store/store.h"
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "convert/dialects/ranks/rank_pieces.h"
-#include "convert/dialects/state_dict/state_dict_pieces.h"
-#include "convert/dialects/torch_dist/torch_dist_pieces.h"
+#include "convert/dialects/ranks/pieces.h"
+#include "convert/dialects/state_dict/pieces.h"
+#include "convert/dialects/torch_dist/pieces.h"
 #include "convert/layers/layer_migration.h"
 #include "convert/layers/model_layers.h"
 #include "convert/open/options.h"
@@ -16,7 +16,7 @@
 #include "hf/model.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
-#include "io/dcp/run/facts.h"
+#include "io/dcp/run/sizes.h"
 #include "io/store/store.h"
 #include "mappings/config.h"
 #include "mappings/model/expand.h"

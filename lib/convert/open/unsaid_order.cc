@@ -1,10 +1,10 @@
 // Conversions compare what they read with the sums of a manifest, which are those of a file under its name.
 #include "convert/open/unsaid_order.h"
 
-#include "convert/dialects/ranks/rank_copies.h"
+#include "convert/dialects/ranks/copies.h"
 #include "core/base/notes.h"
 #include "core/base/text.h"
-#include "io/output/manifest.h"
+#include "io/listing/manifest.h"
 #include "io/saves/rank_order.h"
 #include "io/store/store.h"
 

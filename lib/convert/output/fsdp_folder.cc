@@ -11,7 +11,7 @@
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/run/args.h"
 #include "io/file/folder.h"
-#include "io/output/manifest.h"
+#include "io/listing/manifest.h"
 #include "io/output/output_rules.h"
 #include "io/output/staging_marks.h"
 #include "io/store/names/iteration_names.h"

@@ -5,7 +5,7 @@
 
 #include "convert/own/disk_rules.h"
 #include "convert/own/disk_transforms.h"
-#include "convert/own/own_names.h"
+#include "convert/own/names.h"
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "hf/config/json.h"

@@ -12,7 +12,7 @@
 
 #include "convert/own/disk_names.h"
 #include "convert/own/disk_steps.h"
-#include "convert/own/own_names.h"
+#include "convert/own/names.h"
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/store/store.h"

@@ -13,7 +13,7 @@
 #include "io/dcp/write/layout.h"
 #include "io/store/store.h"
 #include "mappings/model/expand.h"
-#include "mappings/model/grid_fit.h"
+#include "mappings/model/fit/grid_fit.h"
 #include "mappings/model/parameter.h"
 
 namespace mckpt::impl {

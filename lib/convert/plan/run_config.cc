@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "convert/objects/megatron_args.h"
+#include "convert/facts/megatron_args.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
 #include "io/file/file.h"

@@ -3,7 +3,7 @@
 // which nothing can set back.
 #include "convert/plan/source_identity.h"
 
-#include "convert/own/own_names.h"
+#include "convert/own/names.h"
 #include "core/base/text.h"
 #include "hf/adapter/adapted_store.h"
 #include "io/store/store.h"

@@ -11,7 +11,7 @@
 #include "io/copy/lost_values.h"
 #include "io/copy/written_sums.h"
 #include "io/file/file.h"
-#include "io/output/manifest.h"
+#include "io/listing/manifest.h"
 #include "io/output/unfinished.h"
 #include "io/store/soundness.h"
 #include "runtime/comm/comm.h"

@@ -1,7 +1,7 @@
 // The card of a finished conversion: digests of the files and tensors that it wrote, of what it was made, and
 // by which plan. The result is read for it: SHA-256 takes longer than the conversion, so nobody waits for it
 // who did not ask; what every result has is the manifest, with the CRC-32 of each tensor
-// (io/output/manifest.h).
+// (io/listing/manifest.h).
 #pragma once
 
 #include <string>

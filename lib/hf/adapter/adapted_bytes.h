@@ -18,7 +18,7 @@
 
 #include "core/base/int.h"
 #include "core/items/dtype.h"
-#include "hf/adapter/pairing.h"
+#include "hf/adapter/lora/pairing.h"
 #include "io/file/file.h"
 #include "io/store/store_files.h"
 

@@ -20,7 +20,7 @@
 
 #include "core/base/error.h"
 #include "hf/adapter/amended_config.h"
-#include "hf/adapter/pairing.h"
+#include "hf/adapter/lora/pairing.h"
 #include "io/store/open/adapter_base.h"
 #include "io/store/store_view.h"
 #include "io/store/unrounded.h"

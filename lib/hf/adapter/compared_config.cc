@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "hf/adapter/config_entries.h"
+#include "hf/adapter/lora/config_entries.h"
 #include "io/json/json.h"
 
 namespace mckpt::impl {

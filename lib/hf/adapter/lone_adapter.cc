@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "core/base/text.h"
-#include "hf/adapter/factors.h"
-#include "hf/adapter/lora_config.h"
-#include "hf/adapter/modules.h"
+#include "hf/adapter/lora/factors.h"
+#include "hf/adapter/lora/lora_config.h"
+#include "hf/adapter/lora/modules.h"
 #include "io/json/json.h"
 #include "io/store/store.h"
 

@@ -10,7 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/adapter/adapted_store.h"
-#include "hf/adapter/lora_config.h"
+#include "hf/adapter/lora/lora_config.h"
 #include "hf/adapter/renamed_store.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"

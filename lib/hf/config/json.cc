@@ -9,7 +9,7 @@
 #include "hf/config/any.h"
 #include "hf/config/steps.h"
 #include "hf/config/fields.h"
-#include "hf/config/map_file.h"
+#include "hf/map_file/map_file.h"
 #include "hf/quantized/config.h"
 #include "hf/config/usual_entries.h"
 #include "io/json/json.h"

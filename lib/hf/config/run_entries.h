@@ -1,5 +1,5 @@
 // RunEntries: the entries of config.json on which no tensor's shape depends, but which a training run of the
-// model must have: the args of a checkpoint state them (convert/objects/megatron_args.h).
+// model must have: the args of a checkpoint state them (convert/facts/megatron_args.h).
 //
 //   "rope_parameters": {"rope_theta": 500000.0, "rope_type": "llama3", "factor": 8.0}   -->   rope_base 500000
 //   "num_experts_per_tok": 8                                                                 top_experts 8

@@ -17,7 +17,7 @@
 #include "io/json/json.h"
 #include "io/json/json_file.h"
 #include "io/json/json_writer.h"
-#include "io/output/manifest.h"
+#include "io/listing/manifest.h"
 #include "io/store/names/iteration_names.h"
 #include "io/store/names/torch_names.h"
 #include "io/store/store.h"

@@ -8,12 +8,12 @@
 
 #include "core/base/error.h"
 #include "io/file/crc32.h"
+#include "io/listing/manifest.h"
+#include "io/listing/manifest_sums.h"
 #include "io/listing/stretches.h"
-#include "io/output/manifest.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/verify/archive_sums.h"
-#include "io/verify/manifest_sums.h"
 
 namespace mckpt::impl {
 void ReadSums::expect(const Checksum& record) {

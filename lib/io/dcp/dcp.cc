@@ -21,7 +21,7 @@
 #include "io/dcp/run/args.h"
 #include "io/dcp/store.h"
 #include "io/file/folder.h"
-#include "io/output/manifest.h"
+#include "io/listing/manifest.h"
 #include "io/saves/dcp_save.h"
 #include "io/store/findings.h"
 #include "io/store/missing_file.h"

@@ -12,7 +12,7 @@
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/metadata/metadata.h"
 #include "io/dcp/packing.h"
-#include "io/dcp/run/facts.h"
+#include "io/dcp/run/sizes.h"
 #include "io/store/open/dcp_parts.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"

@@ -13,7 +13,7 @@
 #include "io/archive/archive_index.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
-#include "io/output/manifest.h"
+#include "io/listing/manifest.h"
 #include "io/output/staging_marks.h"
 
 namespace mckpt::impl {

@@ -9,9 +9,9 @@
 #include <deque>
 
 #include "core/base/once.h"
+#include "io/listing/manifest_sums.h"
 #include "io/safetensors/table.h"
 #include "io/store/store.h"
-#include "io/verify/manifest_sums.h"
 
 namespace mckpt::impl {
 

@@ -14,7 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/fsdp/rank_folders.h"
-#include "io/dcp/run/facts.h"
+#include "io/dcp/run/sizes.h"
 #include "io/pickle/differences.h"
 #include "io/pickle/render.h"
 #include "io/pickle/value.h"

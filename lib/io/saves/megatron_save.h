@@ -6,7 +6,7 @@
 //   mp_rank_01/optimizer.optimizer.param_groups  lr, weight_decay, betas, step ... of each group
 //
 // Random states differ in a sound save and are not compared. The tensors are compared in
-// convert/dialects/ranks/rank_copies.h.
+// convert/dialects/ranks/copies.h.
 #pragma once
 
 #include <vector>

@@ -10,7 +10,7 @@
 #include "core/fsdp/grid.h"
 #include "core/fsdp/rank_folders.h"
 #include "io/dcp/run/args.h"
-#include "io/dcp/run/facts.h"
+#include "io/dcp/run/sizes.h"
 #include "io/pickle/value.h"
 #include "io/store/store.h"
 

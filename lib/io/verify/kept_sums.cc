@@ -13,10 +13,10 @@
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
 #include "io/listing/listed_file.h"
-#include "io/output/manifest.h"
+#include "io/listing/manifest.h"
+#include "io/listing/sum_list.h"
 #include "io/store/findings.h"
 #include "io/store/store.h"
-#include "io/verify/sum_list.h"
 #include "io/verify/verify.h"
 
 namespace mckpt::impl {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "io/listing/sum_list.h"
 #include "io/store/finding.h"
-#include "io/verify/sum_list.h"
 
 namespace mckpt::impl {
 

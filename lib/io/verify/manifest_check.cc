@@ -12,8 +12,8 @@
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
 #include "io/listing/listed_file.h"
+#include "io/listing/manifest.h"
 #include "io/listing/stretches.h"
-#include "io/output/manifest.h"
 #include "io/output/staging_marks.h"
 #include "io/store/findings.h"
 

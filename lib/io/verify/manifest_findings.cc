@@ -9,7 +9,7 @@
 
 #include "core/base/error.h"
 #include "io/file/folder.h"
-#include "io/output/manifest.h"
+#include "io/listing/manifest.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
 #include "io/verify/manifest_check.h"

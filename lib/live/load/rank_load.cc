@@ -2,7 +2,7 @@
 // are chunks at their places inside it, and an import fills them:
 //
 //   linear_fc1.weight at byte 4096     piece _w, local rows 0-3 at 4096     piece _v, local rows 4-7 at 4096 + 4 rows
-#include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/fsdp/run.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/stored_chunks.h"
 #include "convert/keys/value_options.h"

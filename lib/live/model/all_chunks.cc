@@ -2,7 +2,7 @@
 // weights.
 #include "live/model/all_chunks.h"
 
-#include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/fsdp/run.h"
 #include "convert/keys/key_table.h"
 #include "live/model/model.h"
 

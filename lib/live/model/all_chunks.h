@@ -7,7 +7,7 @@
 // LiveChunks (live/model/chunks.h) are the chunks of one rank, with the memory that they are in.
 #pragma once
 
-#include "convert/dialects/fsdp/fsdp_plan.h"
+#include "convert/dialects/fsdp/plan.h"
 #include "convert/keys/stored_chunks.h"
 
 namespace mckpt::impl {

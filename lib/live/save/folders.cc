@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/fsdp/run.h"
 #include "convert/dialects/fsdp/write_facts.h"
+#include "convert/facts/megatron_args.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
-#include "convert/objects/megatron_args.h"
 #include "convert/open/opened.h"
 #include "convert/plan/hf_layout.h"
 #include "convert/plan/iteration.h"

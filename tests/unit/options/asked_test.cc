@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "convert/asked/plan.h"
-#include "convert/dialects/torch_dist/torch_dist_plan.h"
+#include "convert/dialects/torch_dist/plan.h"
 #include "convert/plan/conversion.h"
 #include "convert/run/run.h"
 #include "core/base/error.h"

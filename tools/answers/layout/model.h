@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/fsdp/run.h"
 #include "core/fsdp/grid.h"
 #include "mappings/fsdp/model_packing.h"
 #include "mappings/fsdp/setup.h"

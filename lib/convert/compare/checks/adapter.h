@@ -1,7 +1,7 @@
 // Adapters without their base, whose config is half of what they are.
 //
 // The check "adapter" of `verify`: whether the tensors of an adapter are those that its config speaks of.
-// With its base it is a model, and opening it has proved more (hf/adapter/pairing.h).
+// With its base it is a model, and opening it has proved more (hf/adapter/lora/pairing.h).
 //
 //   pass  adapter  16 tensors      fit adapter_config.json
 //   FAIL  adapter  15 tensors

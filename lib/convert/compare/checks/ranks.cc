@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "convert/compare/checks/main_weights.h"
-#include "convert/dialects/ranks/rank_copies.h"
+#include "convert/dialects/ranks/copies.h"
 #include "convert/open/checkpoint.h"
 #include "convert/open/open.h"
 #include "convert/open/source_model.h"

@@ -6,9 +6,9 @@
 #include <mutex>
 
 #include "convert/compare/differences/one_side.h"
-#include "convert/objects/kept_args.h"
-#include "convert/objects/megatron_args.h"
-#include "convert/objects/pattern_args.h"
+#include "convert/facts/kept_args.h"
+#include "convert/facts/megatron_args.h"
+#include "convert/facts/pattern_args.h"
 #include "convert/open/checkpoint.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"

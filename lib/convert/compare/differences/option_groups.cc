@@ -8,7 +8,7 @@
 #include <string>
 
 #include "convert/compare/differences/one_side.h"
-#include "convert/objects/param_groups.h"
+#include "convert/facts/param_groups.h"
 #include "convert/open/checkpoint.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"

@@ -7,7 +7,7 @@
 #include "convert/keys/main_type.h"
 #include "convert/open/checkpoint.h"
 #include "convert/open/own_model.h"
-#include "convert/own/own_names.h"
+#include "convert/own/names.h"
 #include "convert/own/saved_states.h"
 #include "core/base/error.h"
 #include "core/items/dtype.h"

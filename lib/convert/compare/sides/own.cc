@@ -13,7 +13,7 @@
 #include "convert/compare/sides/compare_options.h"
 #include "convert/compare/sides/kinds.h"
 #include "convert/open/open.h"
-#include "convert/own/own_names.h"
+#include "convert/own/names.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/adapter/wrapped_model.h"

@@ -2,10 +2,10 @@
 // record.
 #include "convert/dialects/fsdp/write_facts.h"
 
-#include "convert/dialects/fsdp/fsdp_run.h"
-#include "convert/objects/kept_args.h"
-#include "convert/objects/megatron_args.h"
-#include "convert/objects/source_args.h"
+#include "convert/dialects/fsdp/run.h"
+#include "convert/facts/kept_args.h"
+#include "convert/facts/megatron_args.h"
+#include "convert/facts/source_args.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"

@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "convert/objects/kept_args.h"
-#include "convert/objects/megatron_args.h"
-#include "convert/objects/source_args.h"
+#include "convert/facts/kept_args.h"
+#include "convert/facts/megatron_args.h"
+#include "convert/facts/source_args.h"
 #include "core/base/notes.h"
 #include "core/hybrid/spellings.h"
 #include "io/dcp/run/args.h"

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "convert/dialects/ranks/rank_plan.h"
+#include "convert/dialects/ranks/plan.h"
 #include "convert/facts/run_facts.h"
 #include "core/base/int.h"
 

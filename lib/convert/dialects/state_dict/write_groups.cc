@@ -7,8 +7,8 @@
 #include <bit>
 #include <map>
 
+#include "convert/facts/source_args.h"
 #include "convert/keys/key_table.h"
-#include "convert/objects/source_args.h"
 #include "core/base/text.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/write/paths.h"

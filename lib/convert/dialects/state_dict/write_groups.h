@@ -12,7 +12,7 @@
 #include <functional>
 #include <string>
 
-#include "convert/dialects/fsdp/fsdp_plan.h"
+#include "convert/dialects/fsdp/plan.h"
 #include "convert/facts/run_facts.h"
 #include "core/base/int.h"
 #include "io/dcp/write/layout.h"

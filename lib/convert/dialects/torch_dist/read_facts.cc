@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "convert/objects/param_groups.h"
-#include "convert/objects/scalar.h"
+#include "convert/facts/param_groups.h"
+#include "convert/facts/scalar.h"
 #include "core/base/text.h"
 #include "io/dcp/run/args.h"
 #include "io/store/store.h"

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <map>
 
+#include "convert/facts/kept_args.h"
+#include "convert/facts/param_groups.h"
+#include "convert/facts/scalar.h"
 #include "convert/keys/key_table.h"
-#include "convert/objects/kept_args.h"
-#include "convert/objects/param_groups.h"
-#include "convert/objects/scalar.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/dcp/keys/key.h"

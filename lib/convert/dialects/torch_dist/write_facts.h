@@ -16,9 +16,9 @@
 #include <optional>
 #include <string>
 
-#include "convert/dialects/torch_dist/torch_dist_plan.h"
+#include "convert/dialects/torch_dist/plan.h"
+#include "convert/facts/megatron_args.h"
 #include "convert/facts/run_facts.h"
-#include "convert/objects/megatron_args.h"
 #include "core/base/int.h"
 
 namespace mckpt::impl {

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "convert/dialects/fsdp/write_facts.h"
-#include "convert/dialects/ranks/rank_states.h"
+#include "convert/dialects/ranks/states.h"
 #include "convert/dialects/state_dict/write_groups.h"
+#include "convert/facts/megatron_args.h"
 #include "convert/keys/stored_chunks.h"
-#include "convert/objects/megatron_args.h"
 #include "convert/open/damage.h"
 #include "convert/open/open.h"
 #include "convert/plan/iteration.h"

@@ -3,7 +3,7 @@
 // (is_plain_source).
 #include "convert/plan/reshard/reshard_source.h"
 
-#include "convert/dialects/ranks/rank_states.h"
+#include "convert/dialects/ranks/states.h"
 #include "convert/open/left_states.h"
 #include "convert/open/options.h"
 #include "convert/open/source_model.h"
@@ -15,7 +15,7 @@
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
-#include "io/dcp/run/facts.h"
+#include "io/dcp/run/sizes.h"
 #include "io/dcp/write/layout.h"
 #include "io/file/folder.h"
 #include "io/store/finding.h"

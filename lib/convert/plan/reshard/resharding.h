@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
-#include "convert/dialects/fsdp/fsdp_plan.h"
-#include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/fsdp/plan.h"
+#include "convert/dialects/fsdp/run.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/jobs/proof.h"
 #include "convert/keys/key_table.h"

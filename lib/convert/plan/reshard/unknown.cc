@@ -1,7 +1,7 @@
 // Refuses grids for which a table would be needed, and says what happens to the names.
 #include "convert/plan/reshard/unknown.h"
 
-#include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/fsdp/run.h"
 #include "convert/keys/key_table.h"
 #include "convert/open/checkpoint.h"
 #include "convert/plan/reshard/reshard.h"

@@ -7,7 +7,7 @@
 #include "convert/keys/stored_chunks.h"
 #include "convert/open/damage.h"
 #include "convert/open/open.h"
-#include "convert/own/own_names.h"
+#include "convert/own/names.h"
 #include "convert/own/saved_states.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/target.h"

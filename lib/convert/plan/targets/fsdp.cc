@@ -5,13 +5,13 @@
 //   KeyTable      which items each key has
 #include "convert/plan/targets/fsdp.h"
 
-#include "convert/dialects/fsdp/fsdp_plan.h"
-#include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/fsdp/plan.h"
+#include "convert/dialects/fsdp/run.h"
 #include "convert/dialects/fsdp/write_facts.h"
+#include "convert/facts/megatron_args.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"
-#include "convert/objects/megatron_args.h"
 #include "convert/open/open.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/model_proofs.h"

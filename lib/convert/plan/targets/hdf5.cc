@@ -14,7 +14,7 @@
 #include "io/dcp/check/check.h"
 #include "io/archive/archive.h"
 #include "io/hdf5/archive_layout.h"
-#include "io/output/manifest.h"
+#include "io/listing/manifest.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/values/tensor_reader.h"

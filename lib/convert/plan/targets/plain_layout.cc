@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "convert/objects/source_args.h"
+#include "convert/facts/source_args.h"
 #include "core/items/item_cast.h"
 #include "io/store/store.h"
 

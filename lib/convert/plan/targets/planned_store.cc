@@ -4,10 +4,10 @@
 #include <numeric>
 #include <vector>
 
-#include "convert/dialects/fsdp/fsdp_plan.h"
-#include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/fsdp/plan.h"
+#include "convert/dialects/fsdp/run.h"
+#include "convert/dialects/torch_dist/plan.h"
 #include "convert/dialects/torch_dist/table.h"
-#include "convert/dialects/torch_dist/torch_dist_plan.h"
 #include "convert/keys/key_table.h"
 #include "convert/plan/targets/fsdp.h"
 #include "convert/plan/targets/recut.h"

@@ -7,7 +7,7 @@
 // made of the source, and the others as its copies.
 #include "convert/plan/targets/ranks.h"
 
-#include "convert/dialects/ranks/rank_plan.h"
+#include "convert/dialects/ranks/plan.h"
 #include "convert/dialects/ranks/write_facts.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
@@ -28,7 +28,7 @@
 #include "io/store/store.h"
 #include "io/sums/sha256.h"
 #include "mappings/model/expand.h"
-#include "mappings/model/grid_fit.h"
+#include "mappings/model/fit/grid_fit.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/respelling.h"
 

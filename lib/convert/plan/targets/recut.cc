@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "convert/dialects/torch_dist/pieces.h"
 #include "convert/dialects/torch_dist/table.h"
-#include "convert/dialects/torch_dist/torch_dist_pieces.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/keys/stored_chunks.h"
 #include "convert/open/left_states.h"

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "convert/dialects/torch_dist/torch_dist_plan.h"
+#include "convert/dialects/torch_dist/plan.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/jobs/proof.h"
 #include "convert/keys/key_table.h"

@@ -5,11 +5,11 @@
 //       -->   migration (which tensor, which name)   -->   new args   -->   layout and job
 #include "convert/plan/targets/relayer.h"
 
+#include "convert/facts/pattern_args.h"
+#include "convert/facts/source_args.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/layers/layer_forms.h"
 #include "convert/layers/moved_chunks.h"
-#include "convert/objects/pattern_args.h"
-#include "convert/objects/source_args.h"
 #include "convert/open/damage.h"
 #include "convert/open/open.h"
 #include "convert/plan/iteration.h"

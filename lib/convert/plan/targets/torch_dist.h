@@ -6,7 +6,7 @@
 //                                                   DST/release/metadata.json                   the format's mark
 //
 // Keys, shapes and boxes are the run's. Its files differ in what
-// convert/dialects/torch_dist/torch_dist_plan.h says: ranks that hold the same box do not share the work of
+// convert/dialects/torch_dist/plan.h says: ranks that hold the same box do not share the work of
 // writing.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include <optional>
 #include <string>
 
-#include "convert/dialects/torch_dist/torch_dist_plan.h"
+#include "convert/dialects/torch_dist/plan.h"
 #include "convert/keys/value_options.h"
 #include "convert/open/options.h"
 #include "core/base/int.h"

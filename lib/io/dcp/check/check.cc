@@ -15,7 +15,7 @@
 #include "io/dcp/check/counts.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/keys/param_groups.h"
-#include "io/dcp/run/facts.h"
+#include "io/dcp/run/sizes.h"
 #include "io/store/findings.h"
 #include "io/store/store.h"
 

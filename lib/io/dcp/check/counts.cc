@@ -3,7 +3,7 @@
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 #include "io/dcp/keys/key.h"
-#include "io/dcp/run/facts.h"
+#include "io/dcp/run/sizes.h"
 #include "io/store/findings.h"
 #include "io/store/store.h"
 

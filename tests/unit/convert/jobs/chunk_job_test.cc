@@ -8,8 +8,8 @@
 
 #include <cstring>
 
-#include "convert/dialects/fsdp/fsdp_plan.h"
-#include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/fsdp/plan.h"
+#include "convert/dialects/fsdp/run.h"
 #include "convert/jobs/proof.h"
 #include "core/base/text.h"
 #include "core/fsdp/strategy.h"

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "convert/compare/verify.h"
-#include "convert/own/own_names.h"
+#include "convert/own/names.h"
 #include "core/base/observer.h"
 #include "core/base/text.h"
 #include "hf/folder/tied_names.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <numeric>
 
-#include "convert/own/own_names.h"
+#include "convert/own/names.h"
 #include "core/base/text.h"
 #include "core/items/shape.h"
 #include "hf/config/json.h"

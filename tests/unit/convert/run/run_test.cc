@@ -15,7 +15,7 @@
 #include "io/copy/job.h"
 #include "io/copy/tensor_copy.h"
 #include "io/file/folder.h"
-#include "io/output/manifest.h"
+#include "io/listing/manifest.h"
 #include "io/output/output_files.h"
 #include "io/output/staged_folder.h"
 #include "io/safetensors/layout.h"

@@ -4,7 +4,7 @@
 
 #include "../quantized/made_folder.h"
 #include "hf/adapter/adapted_store.h"
-#include "hf/adapter/lora_config.h"
+#include "hf/adapter/lora/lora_config.h"
 #include "tests/support/throws.h"
 
 namespace mckpt::impl::adapter_test {

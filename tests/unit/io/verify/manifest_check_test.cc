@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "io/file/folder.h"
-#include "io/output/manifest.h"
+#include "io/listing/manifest.h"
 #include "io/store/finding.h"
 #include "io/verify/manifest_findings.h"
 #include "io/verify/verify.h"

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "convert/compare/differences/compare_sink.h"
-#include "convert/dialects/fsdp/fsdp_plan.h"
-#include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/fsdp/plan.h"
+#include "convert/dialects/fsdp/run.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
 #include "core/base/name_hash.h"

@@ -1,10 +1,10 @@
 // Windows of an export over many ranks, none of which is needed for planning them.
 #include "live/save/export_windows.h"
-#include "convert/dialects/fsdp/fsdp_run.h"
+#include "convert/dialects/fsdp/run.h"
 
 #include <gtest/gtest.h>
 
-#include "convert/dialects/fsdp/fsdp_plan.h"
+#include "convert/dialects/fsdp/plan.h"
 #include "core/base/text.h"
 #include "live/load/load.h"
 #include "mappings/model/parameter.h"

@@ -2,9 +2,9 @@
 // the keys of fsdp_dtensor (mappings/fsdp/layout.h is the table of both sides), under v2 the keys of a state dict.
 #include <gtest/gtest.h>
 
-#include "convert/dialects/fsdp/fsdp_plan.h"
-#include "convert/dialects/fsdp/fsdp_run.h"
-#include "convert/dialects/state_dict/state_dict_pieces.h"
+#include "convert/dialects/fsdp/plan.h"
+#include "convert/dialects/fsdp/run.h"
+#include "convert/dialects/state_dict/pieces.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "io/dcp/keys/dialect.h"

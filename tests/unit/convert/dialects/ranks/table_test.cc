@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include "convert/dialects/ranks/rank_pieces.h"
-#include "convert/dialects/ranks/rank_plan.h"
+#include "convert/dialects/ranks/pieces.h"
+#include "convert/dialects/ranks/plan.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
-#include "io/dcp/run/facts.h"
+#include "io/dcp/run/sizes.h"
 #include "mappings/model/parameter.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/item_numbers.h"

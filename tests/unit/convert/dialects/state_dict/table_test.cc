@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "convert/dialects/state_dict/state_dict_pieces.h"
+#include "convert/dialects/state_dict/pieces.h"
 #include "convert/dialects/state_dict/usual_names.h"
 #include "convert/dialects/state_dict/whole_parameters.h"
 #include "convert/views/piece_store.h"

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "convert/dialects/torch_dist/torch_dist_pieces.h"
-#include "convert/dialects/torch_dist/torch_dist_plan.h"
+#include "convert/dialects/torch_dist/pieces.h"
+#include "convert/dialects/torch_dist/plan.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
 #include "mappings/model/parameter.h"

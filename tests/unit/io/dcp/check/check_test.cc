@@ -3,7 +3,7 @@
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "io/dcp/keys/dialect.h"
-#include "io/dcp/run/facts.h"
+#include "io/dcp/run/sizes.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/write/writer.h"
 #include "io/store/store.h"

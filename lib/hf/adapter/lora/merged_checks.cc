@@ -1,0 +1,61 @@
+// An adapter may have the embedding and the output layer with other rows than the base.
+#include "hf/adapter/lora/merged_checks.h"
+
+#include <algorithm>
+#include <optional>
+#include <span>
+
+#include "core/base/error.h"
+#include "core/items/dtype.h"
+#include "core/items/shape.h"
+#include "hf/adapter/lora/modules.h"
+#include "hf/adapter/lora/pairing.h"
+#include "hf/adapter/lora/parameters.h"
+#include "hf/adapter/lora/vocabulary.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+void check_type(const Store& base, const AdaptedTensor& a) {
+  if (is_computed_type(base.dtype(a.from))) return;
+  throw Error(Code::kUnsupportedTensor, "the adapter changes a tensor of a type that is not computed with")
+      .tensor(base.name(a.from))
+      .expected("float32, bfloat16 or float16")
+      .found(dtype_name(base.dtype(a.from)));
+}
+
+void refuse_other_rows(std::string_view name, std::span<const i64> dims, i64 rows) {
+  if (dims.size() == 2 && dims[0] == rows) return;
+  throw Error(Code::kSourceShape,
+              "the adapter changes the number of rows of one tensor of the vocabulary, and not of another")
+      .tensor(name)
+      .expected(cat(rows, " rows, as the adapter has them"))
+      .found(dims_to_string(dims))
+      .help("PEFT saves both with save_embedding_layers=True after resize_token_embeddings");
+}
+
+}  // namespace
+
+void check_merged(const BaseTensors& base, const Store& adapter, const AdaptedModel& model, i64 head) {
+  const Store& store = base.store();
+  auto dims_of = [&](const AdaptedTensor& a) {
+    return a.replaced >= 0 ? adapter.dims(a.replaced) : store.dims(a.from);
+  };
+  auto adapted = [&](i64 t) { return std::ranges::find(model.tensors, t, &AdaptedTensor::tensor); };
+  std::optional<i64> rows;
+  for (const AdaptedTensor& a : model.tensors) {
+    check_type(store, a);
+    if (!std::ranges::equal(dims_of(a), store.dims(a.from))) rows = dims_of(a)[0];
+  }
+  if (!rows) return;
+  for (i64 t = 0; t < store.tensor_count(); t++) {
+    const std::string_view name = store.name(t);
+    if (!is_embedding_weight(name) && !is_head_weight(name)) continue;
+    auto at = adapted(t);
+    refuse_other_rows(name, at == model.tensors.end() ? store.dims(t) : dims_of(*at), *rows);
+  }
+  if (auto at = adapted(head); at != model.tensors.end()) refuse_other_rows(at->name, dims_of(*at), *rows);
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,317 @@
+// Gives every module of the adapter its tensors of the base.
+#include "hf/adapter/lora/pairing.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/items/shape.h"
+#include "hf/adapter/lora/factors.h"
+#include "hf/adapter/lora/lora_config.h"
+#include "hf/adapter/lora/merged_checks.h"
+#include "hf/adapter/lora/modules.h"
+#include "hf/adapter/lora/parameters.h"
+#include "hf/adapter/lora/settings.h"
+#include "hf/adapter/lora/turned_weights.h"
+#include "hf/adapter/lora/vocabulary.h"
+#include "io/store/store.h"
+#include "io/values/same_bytes.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr const char* kOtherBase =
+    "check that the base is the model that was trained, with the names of its own folder";
+
+class Pairing {
+ public:
+  Pairing(const Store& base, const Store& adapter, const LoraConfig& config, const BaseFacts& facts)
+      : base_(base, facts),
+        adapter_(adapter),
+        config_(config),
+        facts_(facts),
+        factors_(adapter, config),
+        vocabulary_(base_, facts, config) {}
+
+  AdaptedModel run() {
+    AdapterNames names = adapter_names(adapter_);
+    modules_ = std::move(names.modules);
+    if (names.unused >= 0) refuse_unused(names.unused);
+    for (auto& [tensor, own] : names.whole) replace(tensor, std::move(own));
+    // Where the output layer is the embedding, PEFT merges into it last.
+    for (bool heads : {false, true})
+      for (const auto& entry : modules_)
+        if (is_head_weight(cat(entry.first, ".weight")) == heads)
+          with_tensor(entry.first, [&] { pair(entry.first, entry.second); });
+    factors_.require_tokens(modules_);
+    if (vocabulary_.tied() >= 0 && vocabulary_.unties()) change(head("lm_head.weight"));
+    AdaptedModel out;
+    out.untied = head_ >= 0;
+    for (auto& [tensor, adapted] : adapted_) out.tensors.push_back(adapted);
+    check_merged(base_, adapter_, out, head_);
+    refuse_unlike_copies();
+    AdaptedParts parts{std::vector<bool>(static_cast<std::size_t>(base_.store().tensor_count())), saved_};
+    for (const AdaptedTensor& a : out.tensors)
+      if (!a.factors.empty()) parts.factors[a.from] = true;
+    check_settings(config_, base_, parts, out.notes);
+    if (corrected_ > 0)
+      out.notes.push_back(
+          cat("fan_in_fan_out of the config is ", config_.weights_turned ? "true" : "false", ", and ",
+              counted(corrected_, "weight"), " of the base ", corrected_ == 1 ? "is" : "are", " ",
+              config_.weights_turned ? "[out, in]" : "[in, out]", ": merged as what they are, as PEFT does"));
+    if (shared_)
+      out.notes.push_back(
+          "the output layer of the base is its embedding: what the adapter adds to either is in both, as merge_and_unload makes it, though the model computed with them apart while it was trained");
+    return out;
+  }
+
+ private:
+  // Errors about a module have its name.
+  template <typename Fn>
+  void with_tensor(const std::string& name, Fn&& fn) {
+    try {
+      fn();
+    } catch (Error& e) {
+      e.default_tensor(name);
+      throw;
+    }
+  }
+
+  std::span<const i64> dims(i64 t) const { return adapter_.dims(t); }
+  std::string shape_text(i64 t) const { return dims_to_string(dims(t)); }
+
+  void replace(i64 t, std::string own) {
+    const i64 b = target(own);
+    if (b < 0) refuse_unused(t);
+    AdaptedTensor& a = change(b);
+    std::span<const i64> base = base_.store().dims(a.from);
+    // After resize_token_embeddings the adapter has both tensors of the vocabulary whole.
+    const bool resized = (is_embedding_weight(own) || is_head_weight(own)) && base.size() == 2 &&
+                         dims(t).size() == 2 && dims(t)[1] == base[1] && dims(t)[0] > 0;
+    if (!resized && !std::ranges::equal(dims(t), base))
+      throw Error(Code::kSourceShape, "a tensor of the adapter replaces one of another shape")
+          .tensor(own)
+          .expected(dims_to_string(base))
+          .found(shape_text(t));
+    saved_.push_back(std::move(own));
+    // An output layer that is the embedding is there a second time.
+    if (a.replaced >= 0 && b == vocabulary_.tied())
+      copies_.emplace_back(a.replaced, t);
+    else if (a.replaced >= 0)
+      refuse_unused(t);
+    a.replaced = t;
+  }
+
+  // The tensor of the result that a name of the adapter means: of the base, or an output layer that the base
+  // has not. -1: there is none.
+  i64 target(const std::string& name) {
+    const i64 b = base_.find(name);
+    if (b < 0 && vocabulary_.tied() >= 0 && is_head_weight(name))
+      return vocabulary_.unties() ? head(name) : vocabulary_.tied();
+    return b;
+  }
+
+  // The output layer of its own that the adapter gives a base without one.
+  i64 head(const std::string& name) {
+    if (head_ < 0) head_ = base_.store().tensor_count(), head_name_ = base_.on_disk(name);
+    return head_;
+  }
+
+  // The shape that the tensor has in the result.
+  std::span<const i64> dims_of(const AdaptedTensor& a) const {
+    return a.replaced >= 0 ? dims(a.replaced) : base_.store().dims(a.from);
+  }
+
+  [[noreturn]] void refuse_unused(i64 t) const {
+    std::string_view name = adapter_.name(t), own = name.substr(std::min(kAdapterPrefix.size(), name.size()));
+    Error e(Code::kUnaccounted, "a tensor of the adapter belongs to no tensor of its base");
+    e.tensor(name).help(kOtherBase);
+    if (const std::string_view module = own.substr(0, own.rfind('.')); config_.rules.saved_whole(module))
+      e.help(cat("modules_to_save has ", escaped(module),
+                 ", which this base has not: the base is the model with it; a head for ",
+                 dims(t).empty() ? 0 : dims(t)[0],
+                 " labels on a language model is made by AutoModelForSequenceClassification, whose save_pretrained() writes the base"));
+    if (std::string_view near = nearest(own, base_.names()); !near.empty())
+      e.note(cat("the nearest name in the base is ", escaped(near)));
+    throw e;
+  }
+
+  // The entry of a tensor of the base.
+  AdaptedTensor& change(i64 tensor) {
+    AdaptedTensor& a = adapted_[tensor];
+    a.tensor = a.from = tensor;
+    if (tensor == head_) a.from = vocabulary_.tied(), a.name = head_name_;
+    return a;
+  }
+
+  // Adds factors to what the tensor has. Two pairs may only be those of a tied embedding.
+  void add_factors(i64 tensor, const AdaptedFactors& factors) {
+    AdaptedTensor& a = change(tensor);
+    const bool tied = tensor == vocabulary_.tied();
+    shared_ |= tied;
+    if ((!a.factors.empty() && !tied) || a.factors.size() > 1 || a.added >= 0)
+      throw Error(Code::kUnaccounted, "two pairs of factors change one tensor of the base")
+          .tensor(base_.store().name(tensor));
+    a.factors.push_back(factors);
+  }
+
+  void pair(const std::string& name, const AdapterModule& m) {
+    const bool embedding = m.embedding.a >= 0 || m.embedding.b >= 0;
+    if (m.tokens >= 0) put_tokens(name, m.tokens);
+    if (m.tokens >= 0 && !embedding && m.pairs.empty() && m.bias < 0 && m.magnitude < 0) return;
+    factors_.check_parts(m);
+    if (embedding) pair_embedding(name, m);
+    std::vector<std::string> parameters = targeted_parameters(base_, config_, name);
+    if (!parameters.empty() && !m.pairs.empty()) {
+      pair_parameters_of(name, m, parameters);
+    } else if (!m.pairs.empty()) {
+      pair_linear(name, m);
+    }
+  }
+
+  // The weight of a module that the config gives factors: a matrix [rows, columns].
+  i64 weight(const std::string& name, i64 rows, i64 columns, i64 factor) {
+    factors_.check_chosen(name, factor);
+    i64 t = target(cat(name, ".weight"));
+    if (t < 0) refuse_unused(factor);
+    const i64 wanted[] = {rows, columns};
+    std::span<const i64> found = dims_of(change(t));
+    if (!std::ranges::equal(found, wanted))
+      throw Error(Code::kSourceShape, "the factors do not fit the weight of the base")
+          .expected(dims_to_string(wanted))
+          .found(dims_to_string(found))
+          .help(kOtherBase);
+    return t;
+  }
+
+  // Rows of an embedding, or of an output layer, that were trained alone.
+  void put_tokens(const std::string& name, i64 tokens) {
+    const i64 t = target(cat(name, ".weight"));
+    if (t < 0) refuse_unused(tokens);
+    auto at =
+        std::ranges::find_if(config_.tokens, [&](const LoraConfig::Tokens& of) { return of.is_for(name); });
+    if (at == config_.tokens.end())
+      throw Error(Code::kUnaccounted, "the config does not say which tokens the rows of the adapter are for")
+          .expected("trainable_token_indices of the module")
+          .found(escaped(adapter_.name(tokens)));
+    AdaptedTensor& a = change(t);
+    std::span<const i64> whole = dims_of(a);
+    const i64 wanted[] = {std::ssize(at->rows), whole.size() == 2 ? whole[1] : 0};
+    if (!std::ranges::equal(dims(tokens), wanted))
+      throw Error(Code::kSourceShape, "the adapter does not have a row for each token of the config")
+          .expected(dims_to_string(wanted))
+          .found(shape_text(tokens));
+    for (i64 row : at->rows)
+      if (row < 0 || row >= whole[0])
+        throw Error(Code::kSourceShape, "a token of the config is none of the base's vocabulary")
+            .expected(cat("0 to ", whole[0] - 1))
+            .found(row);
+    a.tokens = tokens, a.token_rows = at->rows;
+  }
+
+  void pair_linear(const std::string& name, const AdapterModule& m) {
+    if (m.pairs.size() != 1 || m.pairs.begin()->first != 0) refuse_unused(m.pairs.rbegin()->second.a);
+    const FactorPair f = factors_.sized(m.pairs.begin()->second);
+    factors_.check_rank(name, f);
+    const i64 stored = target(cat(name, ".weight"));
+    if (stored < 0) refuse_unused(f.a);
+    const bool turned =
+        is_turned_weight(name, facts_, config_.weights_turned, f.rows, f.columns, dims_of(change(stored)));
+    corrected_ += turned != config_.weights_turned;
+    const AdaptedFactors out{.a = f.a,
+                             .b = f.b,
+                             .magnitude = m.magnitude,
+                             .scale = config_.scale_of(name),
+                             .rank = f.ranks,
+                             .turned = turned};
+    const i64 t = turned ? weight(name, f.columns, f.rows, f.a) : weight(name, f.rows, f.columns, f.a);
+    factors_.check_magnitude(m, f);
+    add_factors(t, out);
+    add_bias(name, m, f);
+  }
+
+  void add_bias(const std::string& name, const AdapterModule& m, const FactorPair& f) {
+    factors_.check_bias(m);
+    if (m.bias < 0) return;
+    i64 t = base_.find(cat(name, ".bias"));
+    if (t < 0)
+      throw Error(Code::kUnaccounted,
+                  "the factors have a bias, and the module of the base has none to add it to")
+          .help(kOtherBase);
+    const i64 wanted[] = {f.rows};
+    if (!std::ranges::equal(dims(m.bias), wanted) || !std::ranges::equal(base_.store().dims(t), wanted))
+      throw Error(Code::kSourceShape, "the bias of the factors does not fit that of the base")
+          .expected(dims_to_string(wanted))
+          .found(cat(shape_text(m.bias), " and ", dims_to_string(base_.store().dims(t))));
+    AdaptedTensor& a = change(t);
+    a.added = m.bias, a.added_scale = config_.scale_of(name);
+  }
+
+  void refuse_extras(const AdapterModule& m, const char* what, bool magnitudes) const {
+    if (m.bias >= 0 || (m.magnitude >= 0 && !magnitudes))
+      throw Error(Code::kUnsupportedTensor, cat("a bias or magnitudes of ", what, " are not computed"))
+          .help("merge it where it was trained (merge_and_unload), and save the model");
+  }
+
+  void pair_embedding(const std::string& name, const AdapterModule& m) {
+    refuse_extras(m, "an embedding", true);
+    const FactorPair f = factors_.sized(m.embedding);
+    factors_.check_rank(name, f);
+    factors_.check_magnitude(m, f);
+    // PEFT rounds the product, unless magnitudes follow.
+    add_factors(weight(name, f.columns, f.rows, f.a), {.a = f.a,
+                                                       .b = f.b,
+                                                       .magnitude = m.magnitude,
+                                                       .scale = config_.scale_of(name),
+                                                       .rank = f.ranks,
+                                                       .turned = true,
+                                                       .rounded = m.magnitude < 0});
+  }
+
+  void pair_parameters_of(const std::string& name, const AdapterModule& m,
+                          const std::vector<std::string>& parameters) {
+    refuse_extras(m, "a parameter", false);
+    std::vector<FactorPair> pairs;
+    for (const auto& [depth, p] : m.pairs) pairs.push_back(factors_.sized(p));
+    for (const AdaptedTensor& a : pair_parameters(base_, config_, name, parameters, pairs))
+      add_factors(a.tensor, a.factors[0]);
+  }
+
+  void refuse_unlike_copies() const {
+    const std::vector<bool> same = have_same_bytes(adapter_, copies_, 1);
+    for (std::size_t i = 0; i < copies_.size(); i++)
+      if (!same[i])
+        throw Error(
+            Code::kUnaccounted,
+            "the adapter has other values for the output layer than for the embedding, which the model ties")
+            .tensor(adapter_.name(copies_[i].second))
+            .expected(cat("the values of ", escaped(adapter_.name(copies_[i].first))))
+            .help("modules_to_save without ensure_weight_tying gives the output layer values of its own");
+  }
+
+  const BaseTensors base_;
+  const Store& adapter_;
+  const LoraConfig& config_;
+  const BaseFacts& facts_;
+  const Factors factors_;
+  std::map<std::string, AdapterModule> modules_;
+  const Vocabulary vocabulary_;
+  std::map<i64, AdaptedTensor> adapted_;  // by the tensor of the result
+  i64 head_ = -1;                         // an output layer that the base has not
+  std::string head_name_;
+  bool shared_ = false;                      // factors change a tied embedding
+  i64 corrected_ = 0;                        // weights that fan_in_fan_out says otherwise
+  std::vector<std::string> saved_;           // names of tensors that are replaced
+  std::vector<std::pair<i64, i64>> copies_;  // of the adapter: two that replace one tensor
+};
+
+}  // namespace
+
+AdaptedModel pair_adapter(const Store& base, const Store& adapter, const LoraConfig& config,
+                          const BaseFacts& facts) {
+  return Pairing(base, adapter, config, facts).run();
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,185 @@
+// The plan of torch_dist against what real ranks handed to a save (test_data/golden/torch_dist): for the same
+// grid, the same tensors, each in the same boxes, with the same items, written by the first of the ranks that
+// hold them; the same objects beside them. Layers are stacked or not as in those runs.
+#include "convert/dialects/torch_dist/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "convert/dialects/torch_dist/table.h"
+#include "convert/jobs/chunk_side.h"
+#include "convert/keys/key_table.h"
+#include "core/items/item_run.h"
+#include "io/output/output_files.h"
+#include "io/sums/sha256.h"
+#include "mappings/rule.h"
+#include "tests/support/golden_config.h"
+#include "tests/support/golden_weights.h"
+#include "tests/support/throws.h"
+
+namespace mckpt::impl {
+namespace torch_dist_plan_test {
+
+constexpr std::string_view kFolder = MCKPT_TEST_DATA "/golden/";
+
+std::string text_of(std::span<const i64> dims) {
+  std::string out;
+  for (i64 d : dims) out += cat(out.empty() ? "" : "x", d);
+  return out.empty() ? "-" : out;
+}
+
+std::map<std::string, std::string> weights_of(const std::string& model) {
+  std::ifstream in(cat(kFolder, "models/", model, "/tensors.txt"));
+  std::map<std::string, std::string> out;
+  for (GoldenTensor& t : draw_golden(in)) out[t.name] = std::move(t.bytes);
+  return out;
+}
+
+// The contents of a save: a line for each box, with the rank that writes it, and the modules with extra
+// states.
+struct Saved {
+  Grid grid;
+  PipelineOptions pipeline;
+  std::map<std::string, std::pair<i64, std::string>>
+      boxes;  // "key offsets": rank; type, shapes, digest, cuts
+  std::set<std::string> modules;
+};
+
+Saved read_golden(const std::string& path) {
+  std::ifstream in(path);
+  Saved out;
+  i64 rank = -1;
+  for (std::string line; std::getline(in, line);) {
+    if (std::sscanf(line.c_str(), "grid tp=%ld cp=%ld ep=%ld dp=%ld pp=%ld", &out.grid.tp, &out.grid.cp,
+                    &out.grid.ep, &out.grid.dp, &out.grid.pp) == 5) {
+      if (std::size_t at = line.find("first="); at != line.npos)
+        out.pipeline.first_layers = std::stol(line.substr(at + 6));
+      continue;
+    }
+    if (line.starts_with("rank ")) {
+      rank++;
+    } else if (line.starts_with("object ")) {
+      out.modules.insert(line.substr(7));
+    } else {
+      std::istringstream fields(line);
+      std::string key, dtype, local, global, at, digest, cuts;
+      i64 prepended = 0;
+      fields >> key >> dtype >> local >> global >> at >> prepended >> digest >> cuts;
+      for (; prepended > 0; prepended--) local = cat("1x", local);
+      out.boxes.try_emplace(cat(key, " ", at), rank,
+                            cat(dtype, " ", local, " ", global, " ", digest, " ", cuts));
+    }
+  }
+  return out;
+}
+
+// The digest of a chunk's items, gathered along the runs of its key, one by one where a run has loops.
+std::string digest_of(const ChunkSide& side, i64 chunk, const SourceTable& sources,
+                      const std::map<std::string, std::string>& weights) {
+  std::size_t bytes = static_cast<std::size_t>(dtype_bytes(side.chunks.dtype(chunk), 1));
+  std::string items;
+  for (const ItemRun& run : side.runs(chunk)) {
+    if (run.slot == kPaddingSlot) {
+      items.append(static_cast<std::size_t>(run.items()) * bytes, '\0');
+      continue;
+    }
+    const std::string& from = weights.at(std::string(sources[run.slot].name));
+    for (i64 i = 0, step = std::max<i64>(1, run.length); i < run.items(); i += step)
+      items.append(from, static_cast<std::size_t>(run.at(i)) * bytes, static_cast<std::size_t>(step) * bytes);
+  }
+  Sha256 sha;
+  sha.update({reinterpret_cast<const u8*>(items.data()), items.size()});
+  return sha.hex_digest();
+}
+
+std::set<std::string> objects_of(const DcpLayout& layout) {
+  std::string metadata;
+  layout.write_metadata([&](std::string_view piece) { metadata += piece; });
+  std::set<std::string> out;
+  constexpr std::string_view kState = "._extra_state/shard_";
+  for (std::size_t at = metadata.find(kState); at != metadata.npos; at = metadata.find(kState, at + 1)) {
+    std::size_t begin = at;
+    while (std::isalnum(metadata[begin - 1]) || metadata[begin - 1] == '.' || metadata[begin - 1] == '_')
+      begin--;
+    out.insert(metadata.substr(begin, at + kState.find('/') - begin));
+  }
+  return out;
+}
+
+Saved planned(const std::string& model, const Grid& grid, const PipelineOptions& pipeline = {}) {
+  ModelMap map = golden_map(model);
+  std::map<std::string, std::string> weights = weights_of(model);
+  TorchDistRun run;
+  run.grid = grid, run.pipeline = pipeline;
+  run.run = {vocab_rows(map.model(), map.family(), grid.tp, {VocabChoice::kAuto, 0}), DType::kBF16};
+  run.stacked = stacks_layers(map.model(), LayerStacks::kAuto);
+  KeyTable keys(map, run.run, torch_dist_split);
+  TorchDistPlan plan(keys, run);
+  TorchDistChunks chunks(plan);
+  ChunkSide side{chunks, &keys};
+  std::map<i32, std::vector<std::set<i64>>> begins;  // by key of the layout and axis
+  for (i64 c = 0; c < chunks.size(); c++) {
+    DcpLayout::Chunk chunk = plan.layout.chunk(c);
+    begins[chunk.key].resize(chunk.offsets.size());
+    for (std::size_t d = 0; d < chunk.offsets.size(); d++) begins[chunk.key][d].insert(chunk.offsets[d]);
+  }
+  Saved out{grid, pipeline, {}, objects_of(plan.layout)};
+  for (i64 c = 0; c < chunks.size(); c++) {
+    DcpLayout::Chunk chunk = plan.layout.chunk(c);
+    const DcpLayoutKey& key = plan.layout.key(chunk.key);
+    std::vector<i64> cuts;
+    for (const std::set<i64>& axis : begins[chunk.key]) cuts.push_back(std::ssize(axis));
+    bool fresh =
+        out.boxes
+            .try_emplace(cat(key.name.text, " ", text_of(chunk.offsets)), chunk.rank,
+                         cat(dtype_name(key.dtype), " ", text_of(chunk.sizes), " ", text_of(key.shape.dims()),
+                             " ", digest_of(side, c, map.sources(), weights), " ", text_of(cuts)))
+            .second;
+    EXPECT_TRUE(fresh) << key.name.text << " is written twice";
+  }
+  return out;
+}
+
+TEST(TorchDistPlan, WritesWhatRealRanksHandedOver) {
+  std::size_t compared = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(cat(kFolder, "torch_dist"))) {
+    std::string tag = entry.path().filename();
+    Saved golden = read_golden(entry.path());
+    Saved mine = planned(tag.substr(0, tag.find('.')), golden.grid, golden.pipeline);
+    EXPECT_EQ(golden.boxes.size(), mine.boxes.size()) << tag;
+    for (const auto& [box, written] : golden.boxes) {
+      auto own = mine.boxes.find(box);
+      ASSERT_NE(own, mine.boxes.end()) << tag << " " << box;
+      EXPECT_EQ(own->second, written) << tag << " " << box;
+    }
+    EXPECT_EQ(mine.modules, golden.modules) << tag;
+    compared += golden.boxes.size();
+  }
+  EXPECT_EQ(compared, 675u);
+}
+
+TEST(TorchDistPlan, CopiesOfDataAndContextRanksChangeNothing) {
+  Grid grid;
+  grid.tp = 2, grid.ep = 4;
+  grid.dp = smallest_dp(grid);
+  Saved small = planned("gpt_oss", grid);
+  grid.cp = 2, grid.dp *= 3;
+  Saved large = planned("gpt_oss", grid);
+  for (auto& [box, written] : small.boxes) written.first = large.boxes.at(box).first;
+  EXPECT_EQ(small.boxes, large.boxes);
+}
+
+TEST(TorchDistPlan, LayersThatDifferAreNotOneTensor) {
+  EXPECT_FALSE(stacks_layers(golden_map("nemotron_h").model(), LayerStacks::kAuto));
+  EXPECT_TRUE(stacks_layers(golden_map("llama3").model(), LayerStacks::kAuto));
+  EXPECT_FALSE(stacks_layers(golden_map("llama3").model(), LayerStacks::kIndexed));
+  std::string told =
+      thrown_by([] { stacks_layers(golden_map("deepseek_v3").model(), LayerStacks::kStacked); });
+  EXPECT_NE(told.find("layers that differ"), told.npos) << told;
+}
+
+}  // namespace torch_dist_plan_test
+}  // namespace mckpt::impl
