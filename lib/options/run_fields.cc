@@ -57,9 +57,7 @@ void fields(mckpt::Grid& o, FieldVisitor& v, const GridFields& how) {
   const std::string dp = cat("data-parallel size, without cp and including hsdp; by default ", how.dp);
   v({.name = "dp", .flags = "dp data-parallel-size", .common = true, .help = dp}, o.dp);
   if (!how.instances) return;
-  v({.name = "hsdp",
-     .flags = "hsdp num-distributed-optimizer-instances",
-     .help = "number of HSDP instances"},
+  v({.name = "hsdp", .flags = "hsdp num-distributed-optimizer-instances", .help = "number of HSDP instances"},
     o.hsdp);
   v({.name = "hsdp_outer",
      .value = "HOW",

@@ -13,7 +13,8 @@ Finding nan_in(const std::string& tensor, const std::string& file = "a") {
   return {.code = Code::kNonFinite, .tensor = tensor, .file = file, .message = "has NaN"};
 }
 
-std::string lines_of(const std::vector<Finding>& findings, std::vector<std::size_t> checks, std::size_t check, bool apart = false) {
+std::string lines_of(const std::vector<Finding>& findings, std::vector<std::size_t> checks, std::size_t check,
+                     bool apart = false) {
   VerifyReport report;
   report.findings = findings, report.check_of = std::move(checks);
   std::string out;
@@ -34,7 +35,8 @@ TEST(AlikeFindings, DifferInTheTensorAlone) {
 TEST(AlikeFindings, WithAPlaceAreAlone) {
   Finding placed = nan_in("x"), ranked = nan_in("y"), nameless = nan_in("");
   placed.offset = 0, ranked.rank = 0;
-  EXPECT_EQ(lines_of({nan_in("v"), placed, ranked, nameless, nan_in("w")}, {0, 0, 0, 0, 0}, 0), "v w | x | y |  | ");
+  EXPECT_EQ(lines_of({nan_in("v"), placed, ranked, nameless, nan_in("w")}, {0, 0, 0, 0, 0}, 0),
+            "v w | x | y |  | ");
 }
 
 TEST(AlikeFindings, AreOneLine) {

@@ -27,7 +27,8 @@ Told planned(const char* kind, std::vector<std::string> settings, bool ends = tr
   Told told;
   if (c) mckpt_conversion_free(c);
   if (!error) return told;
-  told.status = mckpt_error_status(error), told.text = mckpt_error_text(error), told.help = mckpt_error_help(error);
+  told.status = mckpt_error_status(error), told.text = mckpt_error_text(error),
+  told.help = mckpt_error_help(error);
   mckpt_error_free(error);
   return told;
 }
@@ -35,7 +36,10 @@ Told planned(const char* kind, std::vector<std::string> settings, bool ends = tr
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(ApiSettings, AreTakenByName) {
-  EXPECT_EQ(planned("fsdp", {"tp=2", "strategy=optim", "dtype_rule=*router*=fp32", "freeze=*embedding*", "freeze=*router*"}).text, "");
+  EXPECT_EQ(planned("fsdp", {"tp=2", "strategy=optim", "dtype_rule=*router*=fp32", "freeze=*embedding*",
+                             "freeze=*router*"})
+                .text,
+            "");
   EXPECT_EQ(planned("fsdp", {"threads=3", "transformer_units=0"}).text, "");
 }
 
@@ -95,8 +99,10 @@ TEST(ApiSettings, OfAnotherKindAreRefused) {
 }
 
 TEST(ApiSettings, SpellingsAreThoseOfTheKind) {
-  EXPECT_TRUE(has(planned("mcore", {"spelling=dots"}).text, "expected submodule-conv or unfused-norms, found"));
-  EXPECT_TRUE(has(planned("ranks", {"spelling=dots"}).text, "expected submodule-conv, unfused-norms or mtp-transformer-layer"));
+  EXPECT_TRUE(
+      has(planned("mcore", {"spelling=dots"}).text, "expected submodule-conv or unfused-norms, found"));
+  EXPECT_TRUE(has(planned("ranks", {"spelling=dots"}).text,
+                  "expected submodule-conv, unfused-norms or mtp-transformer-layer"));
 }
 
 TEST(ApiSettings, KindsAreWordsOfBothDoors) {

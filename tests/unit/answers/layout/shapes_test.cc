@@ -45,7 +45,8 @@ TEST(LayoutAnswer, CountsItemsAndTheEndOfTheLast) {
 
 TEST(LayoutAnswer, RefusesJsonOfTooManyRanges) {
   refuse_too_many_ranges(i64{1} << 26, "x");
-  const std::string told = thrown_by([] { refuse_too_many_ranges((i64{1} << 26) + 1, "9 parameters x 8 ranks"); });
+  const std::string told =
+      thrown_by([] { refuse_too_many_ranges((i64{1} << 26) + 1, "9 parameters x 8 ranks"); });
   EXPECT_EQ(told.substr(0, 6), code_name(Code::kBadLayout));
   EXPECT_NE(told.find("9 parameters x 8 ranks"), std::string::npos) << told;
 }

@@ -11,7 +11,12 @@ namespace mckpt::impl {
 namespace held_test {
 
 HeldTensor held(const std::string& name, std::vector<i64> offsets, std::vector<i64> sizes, ItemRange items) {
-  return {.name = name, .parameter = nullptr, .shape = Shape({6, 4}), .offsets = offsets, .sizes = sizes, .items = items};
+  return {.name = name,
+          .parameter = nullptr,
+          .shape = Shape({6, 4}),
+          .offsets = offsets,
+          .sizes = sizes,
+          .items = items};
 }
 
 std::string json_of(const HeldTensor& h, const std::string* sha256 = nullptr) {
@@ -23,10 +28,11 @@ std::string json_of(const HeldTensor& h, const std::string* sha256 = nullptr) {
 
 TEST(HeldAnswer, HasTheRanksBoxAsItsOneChunk) {
   const std::string sum = "ab";
-  EXPECT_EQ(json_of(held("w", {2, 0}, {3, 4}, {8, 20}), &sum),
-            R"({"name": "w", "dtype": "bfloat16", "shape": [6, 4], "bytes": 48, "file": null, "offset": null, )"
-            R"("chunks": [{"rank": 3, "offsets": [2, 0], "sizes": [3, 4], "file": null, "offset": null, "bytes": 24}], )"
-            R"("sha256": "ab"})");
+  EXPECT_EQ(
+      json_of(held("w", {2, 0}, {3, 4}, {8, 20}), &sum),
+      R"({"name": "w", "dtype": "bfloat16", "shape": [6, 4], "bytes": 48, "file": null, "offset": null, )"
+      R"("chunks": [{"rank": 3, "offsets": [2, 0], "sizes": [3, 4], "file": null, "offset": null, "bytes": 24}], )"
+      R"("sha256": "ab"})");
 }
 
 TEST(HeldAnswer, HasNoChunkOfATensorOfWhichTheRankHoldsNothing) {
@@ -44,11 +50,13 @@ TEST(HeldAnswer, ListsTheRowsThatTheRankComputesWith) {
 
 TEST(HeldAnswer, SaysInWordsWhatIsHeld) {
   Output out(GlobalFlags{.ascii = true});
-  const std::vector<HeldTensor> rows = {held("whole", {0, 0}, {6, 4}, {0, 24}), held("box", {2, 0}, {3, 4}, {8, 20}),
+  const std::vector<HeldTensor> rows = {held("whole", {0, 0}, {6, 4}, {0, 24}),
+                                        held("box", {2, 0}, {3, 4}, {8, 20}),
                                         held("none", {0, 0}, {0, 4}, {0, 0})};
   write_held(out, rows, true, {});
   const std::string text = std::exchange(out.buffer(), "");
-  for (const char* words : {"all", "[3, 4] at [2, 0]", "nothing"}) EXPECT_NE(text.find(words), std::string::npos) << text;
+  for (const char* words : {"all", "[3, 4] at [2, 0]", "nothing"})
+    EXPECT_NE(text.find(words), std::string::npos) << text;
   EXPECT_EQ(text.find("cp rows"), std::string::npos);
 }
 

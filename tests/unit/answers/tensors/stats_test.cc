@@ -40,14 +40,16 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 TEST(StatsAnswer, HasTheFieldsOfStatisticsUnderTheProgramsNames) {
   TensorStats s = some(4, -2, 3);
   s.zeros = 1, s.histogram = {3, 1};
-  EXPECT_EQ(json_of(store_of({{"w", DType::kF32, {2, 2}, {}}}), s),
-            R"({"name": "w", "dtype": "float32", "shape": [2, 2], "count": 4, "finite": 4, "min": -2, "max": 3, )"
-            R"("mean": 1.5, "std": 0.5, "l2": 5, "zeros": 1, "nan": 0, "inf": 0, "first_nan": null, )"
-            R"("first_inf": null, "histogram": [3, 1]})");
+  EXPECT_EQ(
+      json_of(store_of({{"w", DType::kF32, {2, 2}, {}}}), s),
+      R"({"name": "w", "dtype": "float32", "shape": [2, 2], "count": 4, "finite": 4, "min": -2, "max": 3, )"
+      R"("mean": 1.5, "std": 0.5, "l2": 5, "zeros": 1, "nan": 0, "inf": 0, "first_nan": null, )"
+      R"("first_inf": null, "histogram": [3, 1]})");
 }
 
 TEST(StatsAnswer, KeepsIntegersBeyondADouble) {
-  const std::string text = json_of(store_of({{"n", DType::kU64, {2}, {}}}), some(2, 3, 18446744073709551615.0L));
+  const std::string text =
+      json_of(store_of({{"n", DType::kU64, {2}, {}}}), some(2, 3, 18446744073709551615.0L));
   EXPECT_TRUE(has(text, R"("max": 18446744073709551615)")) << text;
   const std::string low = json_of(store_of({{"n", DType::kI64, {2}, {}}}), some(2, -9007199254740993.0L, 5));
   EXPECT_TRUE(has(low, R"("min": -9007199254740993)")) << low;
@@ -58,7 +60,9 @@ TEST(StatsAnswer, HasNoExtremesWithoutFiniteValues) {
   s.numbers = 6, s.non_finite.nans = 2, s.non_finite.first_nan = 4, s.non_finite.infinities = 4;
   s.non_finite.first_infinity = 0;
   const std::string text = json_of(store_of({{"w", DType::kF32, {2, 3}, {}}}), s);
-  EXPECT_TRUE(has(text, R"("count": 6, "finite": 0, "min": null, "max": null, "mean": null, "std": null, "l2": null)")) << text;
+  EXPECT_TRUE(has(
+      text, R"("count": 6, "finite": 0, "min": null, "max": null, "mean": null, "std": null, "l2": null)"))
+      << text;
   EXPECT_TRUE(has(text, R"("nan": 2, "inf": 4, "first_nan": [1, 1], "first_inf": [0, 0])")) << text;
 }
 

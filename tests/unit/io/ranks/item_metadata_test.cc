@@ -25,7 +25,8 @@ void write_value(const JsonValue& v, PickleWriter& out) {
     return;
   }
   out.op(Op::kEmptyDict);
-  for (const JsonMember& m : v.object("an object")) out.text(m.name), write_value(m.value, out), out.op(Op::kSetitem);
+  for (const JsonMember& m : v.object("an object"))
+    out.text(m.name), write_value(m.value, out), out.op(Op::kSetitem);
 }
 
 std::optional<ItemMetadata> read(std::string_view json) {
@@ -38,16 +39,18 @@ std::optional<ItemMetadata> read(std::string_view json) {
 
 // A group of ranks that have the tensor by placements on a mesh of two.
 std::string group(std::string_view ranks, std::string_view placement, std::string_view mesh = "[0, 1]") {
-  return cat(R"({"ranks": )", ranks,
-             R"(, "sharding_metadata": {"type": "DTensorShardingMetadata", "data": {"global_shape": [5, 3], "mesh_spec": {"mesh_shape": [2], "mesh_data": )",
-             mesh, R"(}, "placements": [)", placement, "]}}}");
+  return cat(
+      R"({"ranks": )", ranks,
+      R"(, "sharding_metadata": {"type": "DTensorShardingMetadata", "data": {"global_shape": [5, 3], "mesh_spec": {"mesh_shape": [2], "mesh_data": )",
+      mesh, R"(}, "placements": [)", placement, "]}}}");
 }
 
 constexpr std::string_view kRows = R"({"type": "Shard", "dim": 0})", kWhole = R"({"type": "Replicate"})";
 
 std::string second(const std::string& groups, std::string_view files = R"({"0": null})") {
-  return cat(R"({"world_size": 2, "version": "2.0", "metadata": {"model": {"nested_path_to_metadata": {"[\"layers\",7,\"w\"]": [)",
-             groups, R"(]}, "rank_to_layout_info": )", files, "}}}");
+  return cat(
+      R"({"world_size": 2, "version": "2.0", "metadata": {"model": {"nested_path_to_metadata": {"[\"layers\",7,\"w\"]": [)",
+      groups, R"(]}, "rank_to_layout_info": )", files, "}}}");
 }
 
 std::string files_of(const ItemMetadata& m) {
@@ -121,11 +124,14 @@ TEST(ItemMetadata, RefusesWhatContradictsItself) {
   for (const auto& [json, words] : std::vector<std::pair<std::string, std::string>>{
            {R"({"metadata": {}, "world_size": 0})", "the number of ranks is not possible"},
            {second(group("[-1]", kRows)), "there is no such rank"},
-           {second(group("[0]", kRows, "[0, 1, 2]")), "the shape and the ranks of a mesh do not fit together"},
-           {second(group("[0]", R"({"type": "Ragged"})")), "a placement is of a type that mckpt does not know"},
+           {second(group("[0]", kRows, "[0, 1, 2]")),
+            "the shape and the ranks of a mesh do not fit together"},
+           {second(group("[0]", R"({"type": "Ragged"})")),
+            "a placement is of a type that mckpt does not know"},
            {second(group("[0]", R"({"dim": 0})")), "an entry is missing: type"},
            {second(group("[0]", kRows), R"({"first": null})"), "a rank is not a number"},
-           {second(R"({"ranks": [0], "sharding_metadata": {"type": "Other", "data": {"global_shape": [1]}}})"),
+           {second(
+                R"({"ranks": [0], "sharding_metadata": {"type": "Other", "data": {"global_shape": [1]}}})"),
             "a tensor is distributed in a way that mckpt does not know"}}) {
     EXPECT_EQ(has(told(json), words), words);
     EXPECT_EQ(told(json).substr(0, 6), code_name(Code::kBadPickle)) << words;

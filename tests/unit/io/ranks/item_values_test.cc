@@ -12,7 +12,8 @@ namespace mckpt::impl {
 namespace item_values_test {
 
 TEST(ItemValues, OfAJsonDocumentAreThoseOfAPickle) {
-  const TorchFile file = json_as_torch_file(R"({"step": 7, "rate": 0.25, "big": 123456789012345678901234567890,
+  const TorchFile file =
+      json_as_torch_file(R"({"step": 7, "rate": 0.25, "big": 123456789012345678901234567890,
                                                 "nan": NaN, "on": true, "none": null, "seen": [1, [2]], "in": {"a": "x"}})");
   EXPECT_EQ(file.table.size(), 0);
   EXPECT_TRUE(file.findings.empty());
@@ -32,7 +33,8 @@ TEST(ItemValues, OfAJsonDocumentAreThoseOfAPickle) {
 }
 
 TEST(ItemName, IsInFrontOfTheRank) {
-  for (const auto& [file, item, rank] : {std::tuple("model_0.pt", "model", 0), std::tuple("my_step_12.pt", "my_step", 12)}) {
+  for (const auto& [file, item, rank] :
+       {std::tuple("model_0.pt", "model", 0), std::tuple("my_step_12.pt", "my_step", 12)}) {
     const RankName name = item_name(file);
     EXPECT_EQ(name.group, item);
     EXPECT_EQ(name.rank, rank);

@@ -25,10 +25,11 @@ std::string file_of(const std::string& name, float first, const TensorParts& par
     const float value = first + static_cast<float>(i);
     floats.append(reinterpret_cast<const char*>(&value), 4);
   }
-  const std::vector<u8> zip = torch_zip({{"data.pkl", whole_pickle(pickled_dict({{name, pickled_tensor(parts)}}))},
-                                         {"byteorder", "little"},
-                                         {"data/0", floats},
-                                         {"version", "3\n"}});
+  const std::vector<u8> zip =
+      torch_zip({{"data.pkl", whole_pickle(pickled_dict({{name, pickled_tensor(parts)}}))},
+                 {"byteorder", "little"},
+                 {"data/0", floats},
+                 {"version", "3\n"}});
   return {zip.begin(), zip.end()};
 }
 
@@ -55,7 +56,8 @@ struct Opened {
   }
   std::string findings() const {
     std::string out;
-    for (const Finding& f : store.findings()) out += cat(code_name(f.code), " ", f.file, ": ", f.message, "; ");
+    for (const Finding& f : store.findings())
+      out += cat(code_name(f.code), " ", f.file, ": ", f.message, "; ");
     return out;
   }
   TempFolder t;
@@ -64,8 +66,10 @@ struct Opened {
 };
 
 TEST(RankFolder, ReadsTheModelUnderItsNamesAndOthersUnderTheirGroup) {
-  const Opened o({{"model_world_size_2_rank_0.pt", file_of("w", 1)}, {"model_world_size_2_rank_1.pt", file_of("w", 1)},
-                  {"optim_world_size_2_rank_0.pt", file_of("m", 5)}, {"optim_world_size_2_rank_1.pt", file_of("m", 5)}});
+  const Opened o({{"model_world_size_2_rank_0.pt", file_of("w", 1)},
+                  {"model_world_size_2_rank_1.pt", file_of("w", 1)},
+                  {"optim_world_size_2_rank_0.pt", file_of("m", 5)},
+                  {"optim_world_size_2_rank_1.pt", file_of("m", 5)}});
   EXPECT_EQ(o.tensors(), "w: 0 1; optim:m: 0 1; ");
   EXPECT_EQ(o.findings(), "");
   EXPECT_EQ(o.store.ranks(), 2);
@@ -77,18 +81,23 @@ TEST(RankFolder, NamesBothModelsByTheirGroup) {
 }
 
 TEST(RankFolder, TakesTheCompleteSetOfTwoJobs) {
-  const Opened o({{"model_world_size_2_rank_0.pt", file_of("w", 1)}, {"model_world_size_2_rank_1.pt", file_of("w", 1)},
-                  {"model_world_size_4_rank_0.pt", file_of("w", 7)}, {"model_world_size_4_rank_1.pt", file_of("w", 7)},
+  const Opened o({{"model_world_size_2_rank_0.pt", file_of("w", 1)},
+                  {"model_world_size_2_rank_1.pt", file_of("w", 1)},
+                  {"model_world_size_4_rank_0.pt", file_of("w", 7)},
+                  {"model_world_size_4_rank_1.pt", file_of("w", 7)},
                   {"model_world_size_4_rank_2.pt", file_of("w", 7)}});
   EXPECT_EQ(o.store.ranks(), 2);
   EXPECT_EQ(o.tensors(), "w: 0 1; ");
   const std::string found = o.findings();
   for (const char* rank : {"0", "1", "2"})
-    EXPECT_NE(found.find(cat("model_world_size_4_rank_", rank, ".pt: the file is of another save")), found.npos) << found;
+    EXPECT_NE(found.find(cat("model_world_size_4_rank_", rank, ".pt: the file is of another save")),
+              found.npos)
+        << found;
 }
 
 TEST(RankFolder, NamesTheFirstFileThatIsMissing) {
-  const Opened o({{"model_world_size_4_rank_0.pt", file_of("w", 1)}, {"model_world_size_4_rank_3.pt", file_of("w", 1)}});
+  const Opened o(
+      {{"model_world_size_4_rank_0.pt", file_of("w", 1)}, {"model_world_size_4_rank_3.pt", file_of("w", 1)}});
   const std::string found = o.findings();
   EXPECT_NE(found.find("files of model are missing: 2 of 4 ranks are there; the first that is missing is "
                        "model_world_size_4_rank_1.pt"),
@@ -97,7 +106,8 @@ TEST(RankFolder, NamesTheFirstFileThatIsMissing) {
 }
 
 TEST(RankFolder, FindsAnOptimizerOfAnotherNumberOfRanks) {
-  const Opened o({{"model_world_size_1_rank_0.pt", file_of("w", 1)}, {"optim_world_size_2_rank_0.pt", file_of("m", 5)},
+  const Opened o({{"model_world_size_1_rank_0.pt", file_of("w", 1)},
+                  {"optim_world_size_2_rank_0.pt", file_of("m", 5)},
                   {"optim_world_size_2_rank_1.pt", file_of("m", 5)}});
   const std::string found = o.findings();
   EXPECT_NE(found.find("one of 2 ranks, but the model's files are of 1"), found.npos) << found;
@@ -105,7 +115,8 @@ TEST(RankFolder, FindsAnOptimizerOfAnotherNumberOfRanks) {
 
 // No tensor of the save is in pieces, so ranks may hold tensors of their own.
 TEST(RankFolder, KeepsATensorOfEachRankWhereTheyDiffer) {
-  const Opened o({{"model_world_size_2_rank_0.pt", file_of("w", 1)}, {"model_world_size_2_rank_1.pt", file_of("w", 3)}});
+  const Opened o(
+      {{"model_world_size_2_rank_0.pt", file_of("w", 1)}, {"model_world_size_2_rank_1.pt", file_of("w", 3)}});
   EXPECT_EQ(o.tensors(), "rank_0:w: 0; rank_1:w: 1; ");
   EXPECT_EQ(o.findings(), "");
 }
@@ -131,8 +142,9 @@ TEST(TorchCopies, AreComparedBySumsAndElseByBytes) {
   EXPECT_EQ(first, "1");
   EXPECT_EQ(compared(file_of("w", 1), file_of("w", 4), &first), kDifferent);
   EXPECT_EQ(first, "4");
-  const TensorParts other_shape{.size = {3, 2}, .stride = {2, 1}}, row{.offset = 3, .size = {3}, .stride = {1}},
-      first_row{.size = {3}, .stride = {1}}, column{.offset = 1, .size = {2}, .stride = {3}};
+  const TensorParts other_shape{.size = {3, 2}, .stride = {2, 1}},
+      row{.offset = 3, .size = {3}, .stride = {1}}, first_row{.size = {3}, .stride = {1}},
+      column{.offset = 1, .size = {2}, .stride = {3}};
   EXPECT_EQ(compared(file_of("w", 1), file_of("w", 1, other_shape)), kDifferent);
   // Items 4, 5, 6 of one record and 4, 5, 6 of another, at other places: the sums differ, the bytes decide.
   EXPECT_EQ(compared(file_of("w", 1, row), file_of("w", 4, first_row)), kEqual);
