@@ -58,7 +58,7 @@ std::vector<MapEntry> usual_spellings(const JsonValue& config) {
   return entries;
 }
 
-// A config without the entry is that of an untied model, and one without an output layer is tied.
+// A config without the entry describes an untied model, and one without an output layer is tied.
 bool has_output_layer(std::span<const NameKind> kinds) {
   for (const NameKind& kind : kinds)
     for (std::string_view name :
@@ -163,7 +163,7 @@ std::string plain_type(std::string_view name) {
   return out;
 }
 
-// What the config calls its model: the type, and its architectures.
+// The names that the config gives its model: the type, and its architectures.
 std::vector<std::string> names_of_model(const JsonValue& config) {
   std::vector<std::string> names;
   if (const JsonValue* type = config.find("model_type"); type && type->is(JsonType::kString))
@@ -174,7 +174,7 @@ std::vector<std::string> names_of_model(const JsonValue& config) {
   return names;
 }
 
-// How far a family's name is from that of the model, from 0 on; a name of which more than half is another one
+// The distance of a family's name from the model's name, from 0 on; a name of which more than half differs
 // says nothing: 1.
 double name_distance(const Family& family, std::span<const std::string> names) {
   double least = 1;
@@ -194,9 +194,9 @@ struct Candidate {
   std::vector<MapEntry> entries;
 };
 
-// Among the families that have experts or not, as the model has: the one that explains most tensors. Of several the
-// one with the fewest rows that do not fit, then one whose reader takes the config, the one that needs the fewest
-// entries for it first, then the one with the nearest name.
+// Among the families that have experts or not, as the model has: the one that explains most tensors. If there
+// are several, the one with the fewest rows that do not fit, then one whose reader takes the config, the one
+// that needs the fewest entries for it first, then the one with the nearest name.
 Candidate nearest_of_all(std::span<const NameKind> kinds, const JsonValue& config,
                          const ReadNumbers& numbers) {
   const std::vector<std::string> names = names_of_model(config);

@@ -24,8 +24,8 @@ struct ModelDraft {
   i64 explained = 0;     // of them by that family
   i64 to_decide = 0;     // rows of the map
   std::string not_read;  // why the base's reader does not take the config; "": it does
-  // What a map does not compare: entries of the config that say how the model computes, "logit_scale 0.0625",
-  // and what the base would have the run do.
+  // Entries that a map does not compare: how the model computes by its config, "logit_scale 0.0625", and how
+  // the base would have the run compute.
   std::vector<std::string> computation{};
 };
 

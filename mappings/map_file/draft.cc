@@ -151,7 +151,7 @@ class Explanation {
   std::vector<bool> known_, unlike_;  // kinds: with the shape that a row says, with another one
   std::set<std::pair<const Section*, const Row*>> seen_;  // sections share rows
   std::map<std::string, Found> rows_;                     // by Megatron's name
-  std::vector<std::string> order_;                        // of these names: that of the family's table
+  std::vector<std::string> order_;                        // of these names: the order of the family's table
 };
 
 // The shape in numbers, which a person replaces by words: "24 16".

@@ -1,5 +1,5 @@
-// A number is that of a layer after a component such as `layers`, that of an expert after `experts`, and part
-// of the name elsewhere.
+// A number counts a layer after a component such as `layers`, an expert after `experts`, and is part of the
+// name elsewhere.
 #include "mappings/map_file/name_kinds.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ bool is_number(std::string_view part) {
   return !part.empty() && part.find_first_not_of("0123456789") == part.npos;
 }
 
-// The name with placeholders. Of several numbers of layers the first is replaced.
+// The name with placeholders. If there are several numbers of layers, the first is replaced.
 std::string kind_of(std::string_view name) {
   std::string out;
   std::string_view before;

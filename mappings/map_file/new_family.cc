@@ -44,7 +44,8 @@ std::string_view kind_of(const MapRow& row) {
       .expected(listed(names, names.size()));
 }
 
-// Of the rows behind the layers: the decoder ends with its final norm, and the output layer is outside of it.
+// Whether a row behind the layers is in the decoder: the decoder ends with its final norm, and the output
+// layer is outside of it.
 bool is_in_decoder(const MapRow& row) {
   return row.megatron.starts_with("decoder.") || row.megatron.find(".decoder.") != row.megatron.npos;
 }

@@ -30,7 +30,7 @@ struct Partition {
   friend bool operator==(const Partition&, const Partition&) = default;
 };
 
-// Throws kUnknownPartition if there is no evidence, if the name is that of a fused parameter, or if the
+// Throws kUnknownPartition if there is no evidence, if the name belongs to a fused parameter, or if the
 // evidence does not fit the tensor.
 Partition partition_of(const PartitionClues& clues);
 

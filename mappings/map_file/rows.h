@@ -1,4 +1,4 @@
-// A family of the user's own: a map file (`map_file`) adds rows to those of a built-in family, replaces or
+// A family of the user's own: a map file (`map_file`) adds rows to the rows of a built-in family, replaces or
 // removes some, or is a family by itself.
 //
 //   base llama, one row                      base none, all rows

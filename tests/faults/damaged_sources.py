@@ -127,7 +127,7 @@ def dry_run_of_ranks(model, checkpoint):
 
 
 def said_once():
-    """What rank 0 refuses at once, before the others have begun, is the one thing that is said."""
+    """A refusal of rank 0 before the others have begun is the only message."""
     for _ in range(10):
         result = run_mckpt("export", path("nowhere"), path("out"), ranks=5)
         expect(result.returncode == 3 and result.stderr.count("error[") == 1, f"nothing there: {result.returncode}: {result.stderr[:600]}")

@@ -2,7 +2,7 @@
 ranks and back without the map file, which the checkpoint keeps; transformers computes the same logits, and what a rank holds is what
 Megatron's layers would have, computed here from the model's own code.
 
-The models are those of test_data/own_families, which transformers saved.
+The models come from test_data/own_families, which transformers saved.
 """
 
 import json

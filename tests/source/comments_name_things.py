@@ -18,9 +18,6 @@ QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|\bso that of\b")
 WRITTEN = ("tools/python/mckpt/_fields.py",)
 # Quotes a message.
 QUOTES = ("lib/io/card/changed_file.h",)
-# Not read yet; none of this once each sentence there names its thing.
-LATER = re.compile(r"^lib/convert/|^lib/io/(listing|saves|card|output|dcp/dcp|dcp/store|store/unrounded|values/finite)|^lib/hf/(check_map|draft_of_model|adapter/|folder/|config/map_file)"
-                   r"|^lib/live/save/|^lib/page/svg/|^mappings/map_file/|^tools/commands/layout/model|^tests/(faults/damaged|judges/own_families|program/general/(map_files|nearest))")
 
 
 def comment_mark(name):
@@ -70,7 +67,7 @@ def main():
     seen, found = 0, 0
     for name in names:
         mark = comment_mark(name)
-        if not name or not mark or name in WRITTEN or name in QUOTES or LATER.search(name):
+        if not name or not mark or name in WRITTEN or name in QUOTES:
             continue
         try:
             with open(os.path.join(SOURCE, name)) as f:

@@ -56,8 +56,8 @@ Card card_at(const std::string& path) {
   }
 }
 
-// A list of sums, such as SHA256SUMS, in place of a card: its files are those of the path, or of the folder
-// that the path is in.
+// A list of sums, such as SHA256SUMS, in place of a card: its files belong to the path, or to the folder that
+// the path is in.
 Verified verify_by_list(std::string_view text, const std::string& path, const VerifyOptions& options,
                         Observer& observer) {
   const OpenOptions plain = as_files(files_of(options));

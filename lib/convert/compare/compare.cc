@@ -109,7 +109,7 @@ Compared compare_values(OpenPath one, OpenPath other, const CompareOptions& opti
   return out;
 }
 
-// A quantised result and a source of other values: its codes and scales are compared with those of the source,
+// A quantised result and a source of other values: its codes and scales are compared with the source's,
 // quantised again. Nothing if the source does not have its tensors.
 std::optional<Compared> compare_codes(const std::string& path, const std::string& source_path,
                                       const CompareOptions& options, Observer& observer) {
@@ -126,7 +126,7 @@ std::optional<Compared> compare_codes(const std::string& path, const std::string
   return out;
 }
 
-// Says that a side is quantised, and what to do, where its values are not those of the other side.
+// Says that a side is quantised, and what to do, where its values differ from the other side's.
 void name_quantized(const std::string& path, const std::string& scheme, const std::string& source_path,
                     VerifyReport& report) {
   report.add(

@@ -27,8 +27,8 @@ struct Compared {
   std::vector<Oddities> oddities{};  // of either side
 };
 
-// What of a path was opened: one of several checkpoints of a folder, or where a tracker file leads. Of an adapter the
-// path, whose store is that of its base.
+// The part of a path that was opened: one of several checkpoints of a folder, or where a tracker file leads.
+// For an adapter it is the path; its store is the base's.
 std::string opened_root(const Store& store, const std::string& path);
 
 // A path, and what open_store() returned for it.
@@ -37,10 +37,10 @@ struct OpenPath {
   std::unique_ptr<Store> store;
 };
 
-// The report has the checks "manifest", "assets", "objects" and those of Comparison, "types" if the caller
-// claims any, and "casts" if equal tensors are stored in a type that loses values of the source. Throws what opening
-// a side as a model throws, damage of either side that is not about single records, and kUnaccounted if a checkpoint
-// lacks parameters of the model, kNoSuchTensor if `choice` chooses nothing.
+// The report has the checks "manifest", "assets", "objects" and the checks of Comparison, "types" if the
+// caller claims any, and "casts" if equal tensors are stored in a type that loses values of the source.
+// Throws what opening a side as a model throws, damage of either side that is not about single records, and
+// kUnaccounted if a checkpoint lacks parameters of the model, kNoSuchTensor if `choice` chooses nothing.
 Compared compare(OpenPath tested, OpenPath source, const CompareOptions& options, Observer& observer);
 
 }  // namespace mckpt::impl

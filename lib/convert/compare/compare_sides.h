@@ -13,7 +13,7 @@ struct Oddities;
 struct Sides;
 struct VerifyReport;
 
-// What a comparison asks, and the places for findings. References only; it lives during one comparison.
+// The request of a comparison, and the places for findings. References only; it lives during one comparison.
 struct Comparing {
   const CompareOptions& options;
   Comparison& comparison;

@@ -1,4 +1,4 @@
-// What the conversion changes on purpose (Changes) is no difference.
+// A change that the conversion makes on purpose (Changes) is not a difference.
 #include "convert/compare/headers.h"
 
 #include <algorithm>

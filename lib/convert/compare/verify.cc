@@ -41,7 +41,7 @@ bool is_an_answer(Code code) {
 
 const OpenOptions& files_of(const VerifyOptions& options) { return options.compare.opening.model.files; }
 
-// What is in a folder: its checkpoints, and the files beside them.
+// The contents of a folder: its checkpoints, and the files beside them.
 struct FolderParts {
   std::vector<std::string> checkpoints;  // relative to the folder
   std::vector<Beside> beside;
@@ -80,7 +80,7 @@ FolderParts parts_of_newest(const std::string& path, const std::string& newest, 
   return out;
 }
 
-// Which folder the error of opening `path` is about: that of an iteration in it, or `path`.
+// Which folder the error of opening `path` is about: the folder of an iteration in it, or `path`.
 std::string folder_of_error(const std::string& path, const Error& e, const OpenOptions& opening) {
   return e.file().starts_with(cat(path, "/")) && is_folder(e.file(), opening) ? e.file() : path;
 }
@@ -123,7 +123,8 @@ void verify_parts(const std::string& path, FolderParts parts, const VerifyOption
   check_beside(path, parts.beside, options.threads, files_of(options), observer, report);
 }
 
-// The open checkpoint. Null if it cannot be opened: the report then has the reason, or those of its parts.
+// The open checkpoint. Null if it cannot be opened: the report then has the reason, or the reasons of its
+// parts.
 std::unique_ptr<Store> open_for_report(const std::string& path, const VerifyOptions& options,
                                        Observer& observer, VerifyReport& report) {
   try {
@@ -238,7 +239,7 @@ void check_sums(const std::string& path, const Store* store, const VerifyOptions
   const OpenOptions& opening = files_of(options);
   std::vector<std::string> places{path};
   if (store && store->root() != path && store->root().starts_with(cat(path, "/"))) {
-    if (hub_snapshot(path)) places.clear();  // the sums of a cache folder are those of its snapshot
+    if (hub_snapshot(path)) places.clear();  // the sums of a cache folder are its snapshot's
     places.push_back(store->root());
   }
   observer.begin("verify sums", 0);

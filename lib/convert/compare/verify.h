@@ -6,7 +6,7 @@
 //   v.report.sound();                       no problem was found
 //   for (const Finding& f : v.report.findings) ...
 //
-// What was found can be written as a card (io/card/card.h), and a checkpoint can be verified by such a card.
+// The findings can be written as a card (io/card/card.h), and a checkpoint can be verified by such a card.
 #pragma once
 
 #include "convert/compare/compare.h"

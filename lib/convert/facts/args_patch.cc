@@ -27,7 +27,7 @@ struct Span {
 
 constexpr char opcode(Op op) { return static_cast<char>(op); }
 
-// The bytes of a text of up to 255 bytes in protocol 4, from its opcode on; key_long() gives those of
+// The bytes of a text of up to 255 bytes in protocol 4, from its opcode on; key_long() gives the bytes of
 // protocols 2 and 3.
 std::string key_short(std::string_view name) {
   return cat(std::string(1, opcode(Op::kShortBinunicode)), std::string(1, static_cast<char>(name.size())),

@@ -1,5 +1,5 @@
-// Values are put into the pickle of the args one by one. Those of a hybrid run whose layers get other names,
-// in groups or as a GPT model, get the pattern of the result.
+// Values are put into the pickle of the args one by one. The args of a hybrid run whose layers get other
+// names, in groups or as a GPT model, get the pattern of the result.
 #include "convert/facts/kept_args.h"
 
 #include <algorithm>

@@ -27,7 +27,7 @@ struct PipelineOptions;
 // Whose modules have norms with the names of the result (core/hybrid/spellings.h).
 enum class NormNames : u8 { kOfAll, kOfTransformerEngine, kOfMegatron };
 
-// What the args say of the result. All references outlive the struct.
+// The facts of the result that the args have. All references outlive the struct.
 struct ArgsOfResult {
   const ModelMap& map;
   const Grid& grid;
@@ -44,7 +44,7 @@ struct ArgsOfResult {
 // `args`: a pickle of protocol 2. Adds a warning for each field that cannot be changed.
 std::string kept_args(std::string args, const ArgsOfResult& result, Notes& notes);
 // Whether a field is one that such args have from the source and that follows from the result alone, such as
-// from the types of its tensors, beside those of is_grid_arg().
+// from the types of its tensors, beside the fields of is_grid_arg().
 bool is_reset_arg(std::string_view name);
 // Gives one field another value, or adds it; a warning if that is not possible.
 void put_arg(std::string& args, std::string_view name, const ArgValue& value, Notes& notes);

@@ -131,7 +131,7 @@ void add_attention(Fields& f, const MegatronArgs& args) {
   f.add("group_query_attention", text.kv_groups > 0 && text.kv_groups != text.heads);
   // The heads of latent attention have sizes of their own; this one has then no meaning for tensors.
   f.add_size("kv_channels", latent ? args.entries.head_dim : text.head_dim);
-  // Biases of all linear layers include that of queries, keys and values.
+  // Biases of all linear layers include the bias of queries, keys and values.
   f.add("add_qkv_bias", text.qkv_bias && !text.proj_bias);
   f.add("qk_layernorm", text.qk_norm || latent);
   f.add("attention_output_gate", text.output_gate);

@@ -33,7 +33,7 @@ struct RunSetup;
 // The format of the checkpoint that has the args, which Megatron calls ckpt_format.
 enum class ArgsFormat : u8 { kFsdpDtensor, kTorchDist, kTorch };
 
-// What the args are made of. All references outlive the struct.
+// The values that the args are made of. All references outlive the struct.
 struct MegatronArgs {
   const ModelMap& map;
   const RunEntries& entries;  // of config.json
@@ -44,7 +44,7 @@ struct MegatronArgs {
   ArgsFormat format = ArgsFormat::kFsdpDtensor;
   Strategy strategy = Strategy::kOptimGradsParams;  // of a run under Megatron-FSDP
   PipelineOptions pipeline = {};
-  i64 rank = -1;  // whose file has the args; -1: they are those of all ranks
+  i64 rank = -1;  // whose file has the args; -1: all ranks have them
 };
 
 // The integer fields of the args that describe a grid, with their values.
@@ -62,7 +62,7 @@ inline constexpr std::string_view kDistributed = "use_distributed_optimizer", kN
 inline constexpr std::string_view kRankArg = "rank", kIterationArg = "iteration";
 // The fields that say how a pipeline's stages divide the layers; without stages they are None.
 std::span<const std::string_view> pipeline_args();
-// Those of them that a run has, with their values.
+// The pipeline fields that a run has, with their values.
 std::vector<std::pair<std::string_view, i64>> pipeline_values(const ModelMap& map, i64 stages,
                                                               const PipelineOptions& options);
 // Whether a field of the args describes a grid, or follows from a grid, its sharding strategy, the format and
@@ -70,7 +70,7 @@ std::vector<std::pair<std::string_view, i64>> pipeline_values(const ModelMap& ma
 bool is_grid_arg(std::string_view name);
 
 // The value that kVocabDivisor of a source's args, a pickle, gets so that a run computes `rows` on
-// `tensor_ranks`: that of a conversion of the model itself. Nothing if they have none, or the grid is theirs
+// `tensor_ranks`: as in a conversion of the model itself. Nothing if they have none, or the grid is theirs
 // and their value does so.
 std::optional<i64> other_vocab_divisor(std::string_view args, const ModelMap& map, i64 rows,
                                        i64 tensor_ranks);

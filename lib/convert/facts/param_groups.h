@@ -20,7 +20,7 @@ struct ModelParameter;
 // The field that is true for groups of experts.
 inline constexpr std::string_view kExpertGroup = "is_expert_parallel";
 
-// What decides the group of a parameter.
+// The marks that decide the group of a parameter.
 struct GroupMarks {
   bool decays = true, expert = false;
   bool at_end = false;  // the embedding or the output layer

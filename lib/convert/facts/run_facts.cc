@@ -1,4 +1,4 @@
-// Two short tables decide which fact a name is: those that are whole, and those of which a dict has many,
+// Two short tables decide which fact a name is: facts that are whole, and facts of which a dict has many,
 // with the number of nested levels. Keys of a dict that are not texts are skipped.
 #include "convert/facts/run_facts.h"
 
@@ -37,7 +37,7 @@ struct Nested {
 };
 constexpr Nested kNested[] = {{kSchedule, 1}, {kGroupMetaSection, 2}};
 
-// Of an entry: 0 for one that is a fact itself; -1: no fact is for it.
+// The levels of an entry: 0 for one that is a fact itself; -1: no fact is for it.
 int levels_of(std::string_view name) {
   if (std::ranges::find(kWhole, name, &Whole::name) != std::end(kWhole)) return 0;
   auto nested = std::ranges::find(kNested, cat(name, "."), &Nested::front);

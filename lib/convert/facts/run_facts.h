@@ -60,7 +60,8 @@ struct RunFacts {
   const Store* store = nullptr;  // has the objects of facts; outlives this. Null: all facts are pickles
   // Groups of an optimizer whose parameters are not known, as torch_dist has them; null: there are none.
   std::shared_ptr<const PickleValue> groups{};
-  // What the source has and no fact is for, to be named: "common_state.x", "13 _extra_state objects".
+  // Entries of the source for which there is no fact, to be named: "common_state.x", "13 _extra_state
+  // objects".
   std::vector<std::string> hidden{};
   i64 hidden_objects = 0;
 
@@ -70,7 +71,7 @@ struct RunFacts {
   // Adds the facts that an entry of a dict of Megatron's becomes: "opt_param_scheduler" is one of each field.
   // False if no fact is for the entry. Throws for a value with tensors in it, or leaves it out.
   bool add_entry(std::string_view name, PickleValue value, bool leave_tensors = false);
-  // Adds the options of a parameter's group. Which group is that of experts follows from the parameter, so
+  // Adds the options of a parameter's group. Whether a group holds experts follows from the parameter, so
   // that all facts say False of it. `step`: the pickled count of steps, where the group may lack it; "": it
   // is not known.
   void add_options(const std::string& parameter, PickleValue group, const std::string& step);
@@ -85,13 +86,13 @@ struct RunFacts {
   std::string pickle(const RunFact& fact) const;
   // Null if the format of the object has no values.
   std::shared_ptr<const PickleValue> value(const RunFact& fact) const;
-  // That of the run, above 0: Megatron loads no checkpoint from 0.
+  // The iteration of the run, above 0: Megatron loads no checkpoint from 0.
   std::optional<i64> iteration() const;
 };
 
 // The objects of a store, each one fact: fsdp_dtensor, state dicts, and what has no dialect.
 RunFacts facts_of_objects(const Store& store);
-// What a conversion says of a model that no run has trained: args, version, iteration.
+// The facts of a model that no run has trained, as a conversion writes them: args, version, iteration.
 RunFacts facts_of_model(const MegatronArgs& args);
 // Both; a fact that both have is the first one's. pre: at most one of the two has objects.
 RunFacts joined(RunFacts first, RunFacts others);
@@ -99,7 +100,7 @@ RunFacts joined(RunFacts first, RunFacts others);
 // A warning where options are lost, because groups do not say their parameters; else "".
 std::string lost_options(const RunFacts& facts);
 
-// What writing facts leaves to the planner: records that become tasks of the job, and what to tell.
+// The work that writing facts leaves to the planner: records that become tasks of the job, and notes.
 struct WrittenFacts {
   std::vector<CarriedRecord> records{};
   i64 left_out = 0;  // objects of the source that the result does not have

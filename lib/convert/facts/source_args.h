@@ -32,8 +32,8 @@ inline constexpr std::string_view kAlwaysThere = "num_layers";
 std::string object_pickle(const Store& store, const Object& object);
 
 // Puts an object of the source into the rank's file of the layout, and what is to be copied for it into
-// `records`. The record is copied as it is, except that of a source whose records are packed: the result says
-// of no record that it is packed, so the object is written afresh. pre and throws as carry_object();
+// `records`. The record is copied as it is, except where the source's records are packed: the result says of
+// no record that it is packed, so the object is written afresh. pre and throws as carry_object();
 // kUnsupportedTorchFile for an object that is packed and has tensors in it.
 void add_carried(const Store& source, const Object& object, DcpLayout& layout, DcpName name, i32 rank,
                  std::vector<CarriedRecord>& records);

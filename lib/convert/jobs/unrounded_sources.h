@@ -19,8 +19,8 @@ std::vector<bool> unrounded_tensors(const Store& source, const ChunkList& to);
 // The type in which such a tensor is read.
 DType read_type(const Store& source, i64 tensor, const std::vector<bool>& unrounded);
 
-// By family of parameters (convert/jobs/chunk_jobs.cc), whose tensors are read in one type; empty: none.
-// -1 is no family.
+// By family of parameters (convert/jobs/chunk_jobs.cc), whose tensors are read in one type; empty: none. -1
+// is not a family.
 struct FamilyOf {
   std::function<i32(i32 tensor)> tensor;
   std::function<i32(i32 parameter)> parameter;

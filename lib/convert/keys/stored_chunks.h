@@ -177,7 +177,7 @@ class NamedChunks final : public StoreChunks {
 class StoredChunks final : public StoreChunks {
  public:
   // Throws kUnaccounted for tensors of the model section that are not a key of the table, kSourceShape if the
-  // shape of a tensor is not that of its key. Store and table outlive this object.
+  // shape of a tensor is not its key's. Store and table outlive this object.
   StoredChunks(const Store& store, const KeyTable& keys);
 
   // Tensors of the store that are left out because the model ties them to another tensor: an output layer

@@ -1,5 +1,5 @@
-// What a conversion does to values and types: options that all conversions share. The types apply one after
-// the other:
+// The changes of a conversion to values and types: options that all conversions share. The types apply one
+// after the other:
 //
 //   source's type  --params_dtype-->  type at run time  --dtype, rules-->  type that is written
 //   float32                           bfloat16                             float32        values rounded to bfloat16

@@ -35,8 +35,8 @@ struct HfModel;
 // to each other; it can be moved, and all of them keep their addresses. const functions are thread-safe.
 class CheckpointModel {
  public:
-  // Of a model that is known. The rows of the vocabulary and the spelling of
-  // names are those of the store, whatever `setup` says. `members`: the pattern by whose groups and members
+  // For a model that is known. The rows of the vocabulary and the spelling of names are the store's, whatever
+  // `setup` says. `members`: the pattern by whose groups and members
   // the layers are named, where the caller does not keep it for `setup`.
   CheckpointModel(std::unique_ptr<Store> store, std::shared_ptr<const HfModel> model,
                   const CheckpointOptions& options, RunSetup setup = {0, std::nullopt},
@@ -49,7 +49,7 @@ class CheckpointModel {
   const Store& store() const { return *store_; }
   // Whether its names are not those on disk.
   bool translated() const { return store_.get() != disk_; }
-  // What its run saved beside the tensors.
+  // The facts that its run saved beside the tensors.
   RunFacts facts() const { return facts_ ? *facts_ : facts_of_objects(*store_); }
   const Store& on_disk() const { return *disk_; }
   // Findings of the openers that are not problems, or are accepted: for the caller to report.
@@ -60,7 +60,7 @@ class CheckpointModel {
   const HfModel& model() const { return *model_; }
   const KeyTable& keys() const { return *keys_; }
   const RunSetup& setup() const { return setup_; }
-  // The spelling on disk; that of setup() unless the names were made usual.
+  // The spelling on disk; the spelling of setup() unless the names were made usual.
   const Spelling& spelling_on_disk() const { return spelling_on_disk_; }
   const StoredChunks& chunks() const { return *chunks_; }
   const std::string& assets_path() const;

@@ -1,4 +1,4 @@
-// What a conversion says of a source that was chosen among others:
+// The note of a conversion about a source that was chosen among others:
 //
 //   source  pytorch_model_fsdp.bin (the only model); not read: optimizer.bin, scheduler.bin
 #pragma once

@@ -25,7 +25,7 @@ struct Finding;
 std::span<const Code> acceptable_damage();
 
 // Throws kShardAlone for the file of one of several ranks: it has holes where other ranks have their pieces,
-// and its tensors are no wholes. `doing`: "compared".
+// and its tensors are not whole. `doing`: "compared".
 void refuse_lone_shards(const Store& store, std::string_view doing);
 
 // Everything that is wrong or odd about a store: the findings of its reader and, of a DCP folder, names that

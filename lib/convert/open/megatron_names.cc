@@ -9,7 +9,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What Megatron's layers consist of; models of Hugging Face have "self_attn" and "mlp.up_proj" there, or one of
+// The parts of Megatron's layers; models of Hugging Face have "self_attn" and "mlp.up_proj" there, or one of
 // their own projections in an attention that is called like Megatron's (Dia, NLLB-MoE).
 constexpr std::string_view kMegatronParts[] = {".self_attention.", ".cross_attention.",      ".mixer.",
                                                ".mlp.linear_fc",   ".mlp.experts.linear_fc", ".mlp.router."};

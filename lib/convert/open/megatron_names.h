@@ -1,4 +1,4 @@
-// Whether the tensors of a store are those of Megatron's modules.
+// Whether the tensors of a store belong to Megatron's modules.
 //
 //   decoder.layers.0.self_attention.linear_qkv.weight    Megatron's
 //   decoder.layers.0.self_attention.q_proj.weight        a model's own (Dia)

@@ -1,5 +1,5 @@
-// Asks the names of the tensors: those of a model make it a model, whatever the format, and all others are those
-// of a checkpoint of Megatron.
+// Asks the names of the tensors: a model's names make it a model, whatever the format, and all other names
+// make it a checkpoint of Megatron.
 #include "convert/open/open.h"
 
 #include "convert/open/choice.h"
@@ -76,7 +76,7 @@ Opened opened(OwnModel model) {
   OwnModel& own = *out.own;
   out.opening = own.store->opening();
   out.folders.push_back(own.store->root());
-  // The folder around a checkpoint is no source as a whole: the result may be made beside the checkpoint.
+  // The folder around a checkpoint is not a source as a whole: the result may be made beside the checkpoint.
   if (!own.folder.path.empty() && !own.folder.of_a_run) out.folders.push_back(own.folder.path);
   out.damage.push_back({own.store->root(), std::move(own.oddities)});
   out.notes = std::move(own.notes);

@@ -55,14 +55,14 @@ Opened open_sharded(std::unique_ptr<Store> store, std::shared_ptr<const HfModel>
 Opened open_plain(std::unique_ptr<Store> store, const std::string& source, std::vector<Finding> damage);
 // A model that the caller has made.
 Opened opened(OwnModel model);
-// What is opened under the model's own names, as the tensors that are written of it: `own` becomes `plain`.
+// Turns a model under its own names into the tensors that are written of it: `own` becomes `plain`.
 Opened as_written(Opened own);
 
 // Whether the path is a folder with a config and safetensors files, which is a model without a look at its
 // tensors.
 bool is_model_folder(const std::string& path, const OpenOptions& opening);
-// Whether the tensors are those of a model under its own names, in files of any format: not so are the checkpoints
-// of Megatron.
+// Whether the tensors belong to a model under its own names, in files of any format. False for checkpoints of
+// Megatron.
 bool is_of_model(const Store& store);
 
 }  // namespace mckpt::impl

@@ -41,7 +41,7 @@ struct Opened {
   std::unique_ptr<OwnModel> own;
   std::unique_ptr<CheckpointModel> sharded;
   std::unique_ptr<Store> plain;
-  // What the path was opened as at first, where the model is read in another way; null: it is not.
+  // The store as which the path was opened at first, where the model is read in another way; null: it is not.
   std::unique_ptr<Store> looked_at;
 
   std::vector<std::string> folders{};  // and files that are read, as a report of the source names them
@@ -51,7 +51,7 @@ struct Opened {
   Notes left_out{};                    // what is there and not the model's
   i64 objects = 0;                     // that are not the model's
   bool has_sums = true;  // sums of the bytes are known: the format has them, a manifest or an archive
-  // Of a base with an adapter in it, which is in `own` or `table`; null: there is none.
+  // The base with an adapter in it, which is in `own` or `table`; null: there is none.
   const AdaptedStore* adapted = nullptr;
   // The folder of the model, where that is not the folder of its weights; null: it is, or there is none.
   std::unique_ptr<ModelFolder> folder;

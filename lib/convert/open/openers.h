@@ -1,5 +1,5 @@
-// What open() is made of: the openers of the two kinds of model. Only lib/convert/open includes this; everybody else
-// asks open() and its four forms (convert/open/open.h), so that a path is one thing for all commands.
+// The parts of open(): the openers of the two kinds of model. Only lib/convert/open includes this; everybody
+// else asks open() and its four forms (convert/open/open.h), so that a path is one thing for all commands.
 #pragma once
 
 #include <memory>

@@ -18,8 +18,8 @@
 
 namespace mckpt::impl {
 
-// The names that tensors of a sharded checkpoint get. They become those of fsdp_dtensor where a table of Megatron
-// has to be laid over them; the rest follows from what is made of the checkpoint.
+// The names that tensors of a sharded checkpoint get. They become the names of fsdp_dtensor where a table of
+// Megatron has to be laid over them; the rest follows from the result of the checkpoint.
 enum class KeyNames : u8 {
   kOfModel,     // layers as the model has them; names of FSDP2 and of Megatron-FSDP alone stay
   kOfFsdp,      // names of FSDP2 too; layers of another form keep their names, without a table
@@ -65,7 +65,7 @@ struct CheckpointOptions {
   CheckedPart parts() const { return weights_only() ? CheckedPart::kModel : CheckedPart::kAll; }
 };
 
-// What is read to reshard a checkpoint.
+// The parts of a checkpoint that are read to reshard it.
 struct ReshardSourceOptions {
   CheckpointOptions checkpoint{};            // opening_of() sets names and states
   bool weights_only = false;                 // leave the states of the optimizer out

@@ -1,4 +1,4 @@
-// Whether a config.json is that of the model that a checkpoint was trained from, by the numbers that both
+// Whether a config.json describes the model that a checkpoint was trained from, by the numbers that both
 // have:
 //
 //   args of the checkpoint   hidden_size 64, num_attention_heads 4, num_query_groups 2

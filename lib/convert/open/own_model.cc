@@ -85,9 +85,9 @@ class Chooser {
   bool is_own(const std::string& n) const { return names_.empty() ? listed_.contains(n) : is_known(n); }
   bool tied() const { return model_.folder.tied.value_or(false); }
 
-  // A head with nothing in front has the name of a tie to every embedding, also to that of a reference model
-  // beside the model. It is known to be the head of this one if every other embedding of this shape is tied to
-  // this one.
+  // A head with nothing in front has the name of a tie to every embedding, also to the embedding of a
+  // reference model beside the model. It is known to be the head of this one if every other embedding of this
+  // shape is tied to this one.
   bool is_only_embedding(const OwnTensor& embedding) const {
     return std::ranges::none_of(model_.tensors, [&](const OwnTensor& o) {
       return o.tensor != embedding.tensor && is_embedding(o.name) &&
@@ -154,7 +154,7 @@ class Chooser {
     erase_copies();
   }
 
-  // A head that the config ties is no news.
+  // A head that the config ties is expected; no note.
   void note_copies() {
     std::vector<std::string_view> names;
     for (auto [copy, of] : model_.copies)
@@ -210,7 +210,7 @@ class Chooser {
     throw e;
   }
 
-  // A model whose names in memory differ from those of its folder, in a way that no rule of
+  // A model whose names in memory differ from the names of its folder, in a way that no rule of
   // convert/own/disk_rules.h says. Returns where the checkpoint has no names of its own.
   void refuse_other_names(const std::vector<std::string>& missing) const {
     std::vector<std::string_view> own;
@@ -273,7 +273,7 @@ void refuse_unknown(const Store& store, const ModelFolder& folder) {
       .help("`assets` HF_DIR   the folder of the model, or one with its config.json and tokenizer");
 }
 
-// What the files of the folder list, or else its table.
+// The tensors that the files of the folder list, or else its table.
 ExpectedTensors expected_tensors(const ModelFolder& folder, const KnownTensors& own) {
   ExpectedTensors out;
   for (const KnownTensors::Tensor& t : own.tensors) out.emplace(t.name, t.dims);

@@ -27,8 +27,8 @@ namespace mckpt::impl {
 class AdaptedStore;
 class Store;
 
-// Whether the tensors have the names of the model itself: true unless the names are those of Megatron's
-// modules or of one of Megatron's formats.
+// Whether the tensors have the names of the model itself: true unless they are names of Megatron's modules or
+// of one of Megatron's formats.
 bool has_own_names(const Store& store);
 
 // Plain values.
@@ -43,7 +43,7 @@ struct OwnModelOptions {
   std::vector<Code> accept{};  // codes of damage that is accepted
   bool (*apart)(const Finding&) = nullptr;  // damage that the caller reports, which is not refused
   bool complete = true;        // without config.json the source is refused; a missing tensor too
-  bool keep_names = false;     // names are those of the source: no config.json is looked for beside it
+  bool keep_names = false;     // names are the source's: no config.json is looked for beside it
   bool dict_if_there = false;  // as in SectionOptions
   std::set<std::string, std::less<>> in_model{};  // as in SectionOptions
   // A model with an adapter of PEFT around it is read as its base with the adapter in it; false: its tensors

@@ -41,8 +41,8 @@ std::optional<std::string> plain_parameter(const Store& store, DcpDialect dialec
   return model ? model_key(cat("model.", key.parameter)) : std::nullopt;
 }
 
-// All tensors in the order of the state dict that was saved, which is that of the modules; those that it does
-// not have last.
+// All tensors in the order of the state dict that was saved, which is the order of the modules; tensors that
+// it does not have come last.
 std::vector<i64> as_registered(const Store& store) {
   NameMap<std::string, i64> place;
   for (const DcpName& name : dcp_names(store).value_or(std::vector<DcpName>()))

@@ -5,7 +5,8 @@
 //   global_step100/ + `assets`      files of ZeRO ranks, and the folder of the model
 //
 // A folder with config.json and safetensors files is a Hugging Face model. Anything else is asked for its
-// names: the model's own ones are those of a training run, whose tensors are those that an export of it writes.
+// names: the model's own names mean a training run, and its tensors are the tensors that an export of it
+//writes.
 #include "convert/open/open.h"
 
 #include <algorithm>
@@ -39,8 +40,8 @@ void refuse_megatron(const Store& store, const std::string& path, const OpenOpti
           "`mckpt convert to-fsdp` makes a checkpoint of Megatron-FSDP of it, `mckpt convert reshard` one of its own format for another grid, and `mckpt export` a Hugging Face folder");
 }
 
-// Null if there is nothing that open_store() knows: the error is then that of a Hugging Face folder, unless
-// the folder has several checkpoints.
+// Null if there is nothing that open_store() knows: the error is then the error of a Hugging Face folder,
+// unless the folder has several checkpoints.
 std::unique_ptr<Store> open_known(const OpenAs& options) {
   try {
     return open_store(options.source, options.how.model.files);
@@ -62,7 +63,8 @@ bool is_of_run(const Store& store, const OpenAs& options) {
   return !of_files || options.how.assets || store.traits.of_verl;
 }
 
-// Weights without a config.json, in a folder or in a file, are a model with that of another folder.
+// Weights without a config.json, in a folder or in a file, are a model with the config.json of another
+// folder.
 HfModel open_with_config(std::unique_ptr<Store>& store, const OpenAs& options) {
   const OpenOptions& files = options.how.model.files;
   try {

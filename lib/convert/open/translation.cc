@@ -27,8 +27,8 @@ namespace {
 
 DcpDialect dialect_of(const Store& store) { return dcp_dialect(store).value_or(DcpDialect::kPlain); }
 
-// The facts of the run that wrote files of ranks. Numbers of layers, MTP layers and experts that are not those of the model
-// are left out, and become an oddity, if the user accepts them.
+// The facts of the run that wrote files of ranks. Numbers of layers, MTP layers and experts that are not the
+// model's are left out, and become an oddity, if the user accepts them.
 RunSizes facts_of_ranks(RunSizes run, const ModelConfig& model, const CheckpointOptions& options,
                         std::vector<Finding>& oddities) {
   if (std::ranges::find(options.accept, Code::kNumberGap) == options.accept.end()) return run;

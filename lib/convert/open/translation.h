@@ -26,14 +26,14 @@ struct RunSizes;
 struct RunSetup;
 
 struct Translation {
-  std::unique_ptr<PieceStore> store;  // null: the names are those of fsdp_dtensor
+  std::unique_ptr<PieceStore> store;  // null: the names are fsdp_dtensor's
   std::optional<RunFacts> facts{};    // nothing: each object of the store is one
   KeyTable::Cells cells{};            // in which the view stores fused tensors
   std::vector<std::string> left_states{};
   std::vector<Finding> oddities{};
 };
 
-// Whether the checkpoint is a state dict whose names become those of fsdp_dtensor.
+// Whether the checkpoint is a state dict whose names become the names of fsdp_dtensor.
 bool gets_names_of_fsdp(const Store& store, KeyNames names);
 
 // Takes the store if its names are others. The views of ranks and of torch_dist set in `setup` what they find; the

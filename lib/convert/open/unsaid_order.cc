@@ -1,4 +1,4 @@
-// Conversions compare what they read with the sums of a manifest, which are those of a file under its name.
+// Conversions compare what they read with the sums of a manifest, which belong to a file under its name.
 #include "convert/open/unsaid_order.h"
 
 #include "convert/dialects/ranks/copies.h"

@@ -12,7 +12,7 @@ PieceAxis* axis_to(StorePiece& piece, std::size_t dim) {
   return at == piece.axes.end() ? nullptr : &*at;
 }
 
-// What the piece has of the indices; false if it is nothing.
+// The indices that the piece has; false if none.
 bool narrow(PieceAxis& axis, const BoxedTensor::Indices& indices) {
   const i64 before = axis.to - indices.first;  // of the piece's first index
   const i64 begin = before <= 0 ? 0 : ceil_div(before, indices.step);

@@ -19,7 +19,7 @@ struct BoxedTensor {
   std::vector<i64> dims;
   std::vector<StorePiece> pieces;
 
-  // A tensor of the store. pre: it is no scalar.
+  // pre: it is not a scalar.
   static BoxedTensor whole(const Store& store, i64 tensor);
 
   // The indices first, first + step, ... of a dimension, `count` of them.
@@ -30,8 +30,8 @@ struct BoxedTensor {
   // One index of a dimension, which the result does not have.
   BoxedTensor at(std::size_t dim, i64 index) const;
   BoxedTensor swapped(std::size_t one, std::size_t other) const;
-  // In every block of `block` indices those of the second half come between those of the first: 0 1 2 3 4 5
-  // become 0 3 1 4 2 5. pre: blocks are even and divide the dimension.
+  // In every block of `block` indices the second half comes between the first: 0 1 2 3 4 5 become 0 3 1 4 2
+  // 5. pre: blocks are even and divide the dimension.
   BoxedTensor interleaved(std::size_t dim, i64 block) const;
 
   // Puts the other tensor behind this one, along a dimension. pre: the others are equal.

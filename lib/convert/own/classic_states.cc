@@ -1,6 +1,6 @@
 // A name is taken apart at its dots: "optimizer", the number of one of several optimizers, the second
-// "optimizer" of a run in half precision, and then what it is. Numbers of several optimizers get that of
-// theirs in front: "1.7".
+// "optimizer" of a run in half precision, and then what it is. Numbers of several optimizers get the
+// optimizer's number in front: "1.7".
 #include "convert/own/classic_states.h"
 
 #include <algorithm>

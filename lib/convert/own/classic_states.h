@@ -25,7 +25,7 @@ namespace mckpt::impl {
 
 class Store;
 
-// What the optimizer has of one parameter.
+// The optimizer's states of one parameter.
 struct ClassicStates {
   struct State {
     i64 tensor;  // of the store
@@ -39,12 +39,12 @@ struct ClassicStates {
 // The optimizer of one file. The store outlives it.
 class ClassicOptimizer {
  public:
-  // `front`: what the names in the file begin with, "mp_rank_00/". `tensors`, `objects`: those of its
-  // optimizer. Throws kNotHeld for a tensor of a form that is not known.
+  // `front`: what the names in the file begin with, "mp_rank_00/". `tensors`, `objects`: the optimizer's own.
+  // Throws kNotHeld for a tensor of a form that is not known.
   ClassicOptimizer(const Store& store, std::string_view front, std::span<const i64> tensors,
                    std::span<const i64> objects);
 
-  // By parameter. `order`: those of the file, in the order in which the model has them. `half`: whether a
+  // By parameter. `order`: the file's parameters, in the order in which the model has them. `half`: whether a
   // parameter has main weights. Throws kNotHeld if numbers cannot be given to parameters without doubt, or
   // groups have other main weights.
   std::vector<ClassicStates> of(const std::vector<OrderedParameter>& order,

@@ -40,8 +40,8 @@ struct DiskTensors {
 DiskTensors disk_tensors(const Store& store, std::span<const NamedTensor> model,
                          const OwnNamesOptions& options);
 
-// The shape of a tensor by its name in memory: a stack has its from those of the experts. Nothing if it does
-// not follow from the folder's.
+// The shape of a tensor by its name in memory: a stack has its shape from the shapes of the experts. Nothing
+// if it does not follow from the folder's.
 std::optional<std::vector<i64>> shape_in_memory(const TensorShapes& folder, std::string_view name,
                                                 std::string_view model_type);
 
@@ -49,7 +49,7 @@ std::optional<std::vector<i64>> shape_in_memory(const TensorShapes& folder, std:
 bool has_stacks(std::span<const NamedTensor> model);
 bool has_stacks(const Store& model);
 
-// Whether the name in memory is that of a stack of experts.
+// Whether the name in memory names a stack of experts.
 bool is_stack(std::string_view name);
 
 // A few bytes of a file can declare a stack of any number of experts without items.

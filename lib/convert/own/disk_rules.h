@@ -1,5 +1,6 @@
-// How the names of a model's tensors in memory become those of its folder, by the config's model_type. The
-// rules are the reverse of those by which transformers loads folders (test_data/own_names/make_disk_names.py).
+// How the names of a model's tensors in memory become the names of its folder, by the config's model_type.
+// The rules are the reverse of those by which transformers loads folders
+// (test_data/own_names/make_disk_names.py).
 #pragma once
 
 #include <span>
@@ -26,7 +27,7 @@ struct DiskRules {
   std::span<const NameRule> words{};    // anywhere in a name: each counts, one after the other
 };
 
-// Those of a model; null if it is not known.
+// The rules of a model; null if it is not known.
 const DiskRules* disk_rules(std::string_view model_type);
 
 // The name on disk; the name itself where no rule fits or `rules` is null. A stack that is split keeps the end

@@ -1,5 +1,5 @@
-// What transformers does with the items of tensors when it saves them, step by step: each step takes the tensors
-// of the one before, and all are views of the same items.
+// The changes that transformers makes to the items of tensors when it saves them, step by step: each step
+// takes the tensors of the one before, and all are views of the same items.
 //
 //   attn.q_proj [12, 8], attn.k_proj, attn.v_proj     kRope, then kJoin    wqkv [36, 8]
 //   experts.gate_up_proj [4, 20, 12]                  kDivide, kExperts    experts.0.w1 [10, 12], ...
@@ -24,8 +24,9 @@ enum class StepKind : u8 {
   kTranspose,   // `dim` and `other` change places
   kInterleave,  // along `dim`, the second half comes between the first
   kRope,        // the same within the rows of each head, of weights and biases whose name has one of `names`
-  kTextVision,  // two stacks, of text and of vision, in as many parts as there are targets along `other`: each
-                // index of `dim` is a tensor, and those of vision are numbered behind those of text
+  kTextVision,  // two stacks, of text and of vision, in as many parts as there are targets along `other`:
+                // each index of `dim` is a tensor, and the tensors of vision are numbered behind the tensors
+                // of text
   kPad,         // zeros behind the rows, up to a number of the config
   kSame,        // stays as it is
   kQueries,     // of [layers, 4, columns] the queries 0 and 3 of every layer, and 1 and 2
@@ -46,7 +47,7 @@ struct StepTensor {
   BoxedTensor boxes;
 };
 
-// What the steps are applied to.
+// The values that the steps are applied to.
 struct StepInput {
   std::vector<StepTensor> tensors;  // in the order of the sources
   std::span<const std::string_view> targets;

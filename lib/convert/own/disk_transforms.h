@@ -1,6 +1,6 @@
-// How the tensors of a model of transformers in memory become those of its folder, by the class of the model, for
-// classes that the rules of convert/own/disk_rules.h do not cover: what save_pretrained() does, transform by
-// transform, from a table that is made of transformers' own.
+// How the tensors of a model of transformers in memory become the tensors of its folder, by the class of the
+// model, for classes that the rules of convert/own/disk_rules.h do not cover: what save_pretrained() does,
+// transform by transform, from a table that is made of transformers' own.
 //
 //   a name           layers.0.mlp.fc1.weight         becomes  blocks.0.mlp.up.weight
 //   a stack          experts.gate_up_proj [4, 20, 12]  becomes  experts.0.w1.weight [10, 12], experts.0.w3.weight, ...

@@ -17,8 +17,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The view. Tensors, chunks' files and data are those of the source; a chunk of a tensor with another shape
-// is a few boxes here. Findings are the source's, and were judged with it.
+// The view. Tensors, chunks' files and data are the source's; a chunk of a tensor with another shape is a few
+// boxes here. Findings are the source's, and were judged with it.
 class ShapedStore final : public StoreView {
  public:
   explicit ShapedStore(std::unique_ptr<Store> source) : StoreView(std::move(source)) {

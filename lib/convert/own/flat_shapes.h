@@ -4,7 +4,7 @@
 //   "lm_head.weight"     [2272]        shape [71, 32]  items 0 to 1135 of rank 0     rows 0 to 34, and 16 items of row 35
 //                                                      items 1136 to 2271 of rank 1  the rest of row 35, rows 36 to 70
 //
-// What a rank has of a tensor is a stretch of its items in row-major order, which is a few boxes
+// A rank has of a tensor a stretch of its items in row-major order, which is a few boxes
 // (core/items/stretch_boxes.h). Nothing is copied.
 #pragma once
 

@@ -20,7 +20,7 @@ constexpr std::string_view kOfModels[] = {
 // The first choice where several dicts have such a key.
 constexpr std::string_view kFirst[] = {"model.", "app.model.", "state.model.", "policy.model."};
 constexpr std::string_view kModel = "model.";
-// What may be in front of the model's own names inside of the dict.
+// The texts that may be in front of the model's own names inside of the dict.
 constexpr std::string_view kFronts[] = {"", "module.", "_forward_module.", "model."};
 // Tensors that a training program may have in another form than the model's folder: stacked, or tied.
 constexpr std::string_view kOtherForms[] = {".experts.", "lm_head.weight"};

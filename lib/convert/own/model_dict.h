@@ -4,8 +4,8 @@
 //   {"model": {"bert.pooler.w": T, ...}, "loss": T, "opt": {"state": {"a": T}}}
 //     '-- a dict with keys of modules --'  ------ beside the model ------
 //
-// Of several such dicts the one is taken that has the name of a model, or else that has the tensors of the
-// model's folder.
+// If there are several such dicts, the one is taken that has the name of a model, or else that has the
+// tensors of the model's folder.
 #pragma once
 
 #include <optional>

@@ -107,8 +107,8 @@ class Sections {
   const SectionOptions& options_;
   std::vector<NamedTensor> names_;
   SectionedNames out_;
-  bool dict_known_ = false;  // all names are those of a dict in the save, which is the model's
-  bool fits_ = false;        // the names are those of the model's folder
+  bool dict_known_ = false;  // all names are names of a dict in the save, which is the model's
+  bool fits_ = false;        // the names are in the model's folder
 };
 
 // A tensor that the model's folder lists is the model's, whatever its name is, and so is one of the other side's.
@@ -117,7 +117,7 @@ bool Sections::is_beside(std::string_view name) const {
          !options_.in_model.contains(name);
 }
 
-// Lists all names; those of one file lose the file's name, which the others then do not have.
+// Lists all names; the names of one file lose the file's name, which the others then do not have.
 void Sections::take_file() {
   std::string_view file;
   for (i64 t = 0; t < store_.tensor_count(); t++) {
@@ -177,7 +177,7 @@ void Sections::keep_dict(const std::string& front, std::span<const std::string_v
     std::string_view dict = n.name;
     if (!dicts.empty()) dict = dicts[static_cast<std::size_t>(n.tensor)];
     bool in = front.empty() ? dict.empty() : dict.starts_with(front);
-    // A dict further in, such as that of an optimizer, is judged by its name.
+    // A dict further in, such as an optimizer's, is judged by its name.
     if (in && !dicts.empty() && dict != front) in = !is_beside(std::string_view(n.name).substr(front.size()));
     if (!in) out_.beside.push_back(n.tensor);
     return !in;
@@ -249,7 +249,7 @@ void Sections::take(std::string_view front) {
   out_.section += front;
 }
 
-// Of the parts in front of all names, those without which the most names are of the model's folder.
+// Takes the parts in front of all names without which the most names are in the model's folder.
 void Sections::take_expected_front() {
   const ExpectedTensors& expected = options_.expected;
   if (expected.empty()) return;

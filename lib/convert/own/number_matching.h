@@ -1,5 +1,5 @@
 // Which parameter has which number in an optimizer. torch.optim keeps states under numbers, and groups that
-// list numbers; the numbers of each group are those of its parameters in the order of the model:
+// list numbers; the numbers of each group count its parameters in the order of the model:
 //
 //   model order      groups                     states           by number
 //   w1 [4, 4]        0: params 0, 1             0 [4, 4]         0 w1

@@ -17,7 +17,7 @@ struct ModelParameter;
 bool has_numbered_states(const Store& store);
 
 // pre: has_numbered_states(). `known`: the parameters of the model in its order, as one rank has them; empty
-// for a model that is not known, whose order is that of .metadata. Throws kNotHeld with the reason if the
+// for a model that is not known, whose order is .metadata's. Throws kNotHeld with the reason if the
 // numbers cannot be given to parameters without doubt.
 NumberedStates numbered_states(const Store& store, std::span<const ModelParameter> known);
 

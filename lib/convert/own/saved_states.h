@@ -20,7 +20,7 @@ class Store;
 class SavedStates {
  public:
   explicit SavedStates(const Store& store);
-  // Of a tensor or an object of the store, by its name.
+  // Whether a tensor or an object of the store has a place, by its name.
   bool has(std::string_view name) const;
 
  private:

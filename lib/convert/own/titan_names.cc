@@ -83,7 +83,7 @@ const TitanModel& model_of(const Store& store, std::span<const NamedTensor> name
       .help("mckpt convert to-dcp SRC DST keeps the names, and torchtitan loads them");
 }
 
-// Those of the table where one reads the config.
+// The numbers of the table where one reads the config.
 TowerNumbers numbers_of(const TitanConfig& config) {
   TowerNumbers out = config.numbers;
   if (!config.config) return out;
@@ -125,7 +125,7 @@ class Translation {
   }
 
  private:
-  // What several tensors of torchtitan are joined to, one behind the other along a dimension.
+  // The tensor to which several tensors of torchtitan are joined, one behind the other along a dimension.
   struct Joined {
     std::size_t at;              // of the result
     std::size_t along = 0;       // the dimension
@@ -204,7 +204,7 @@ void Translation::add(i64 t, const FoundRow& found, std::string_view front) {
   }
 }
 
-// The place of the result is that of its first part.
+// The place of the result is the place of its first part.
 void Translation::add_part(i64 t, std::string name, i64 part, i64 parts, std::size_t along) {
   auto [at, is_new] = joined_.try_emplace(name, Joined{out_.tensors.size(), along, {}});
   Joined& joined = at->second;

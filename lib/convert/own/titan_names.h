@@ -22,7 +22,7 @@ namespace mckpt::impl {
 
 struct HfConfig;
 
-// What is known of the model. The pointers may be null and the numbers zero.
+// The facts of the model. The pointers may be null and the numbers zero.
 struct TitanConfig {
   const HfConfig* config = nullptr;  // of a model that a table reads
   std::string_view model_type{};     // of any other config; empty: there is none

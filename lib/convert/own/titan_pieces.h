@@ -31,7 +31,7 @@ class TitanPieces {
   void add_copy(i64 tensor, std::string name);
   void add_queries(i64 tensor, std::string name) { add_turned(tensor, std::move(name), numbers_.heads); }
   void add_keys(i64 tensor, std::string name) { add_turned(tensor, std::move(name), numbers_.kv_heads); }
-  // A weight or a bias of the vision tower, whose heads are turned like those of the text model.
+  // A weight or a bias of the vision tower, whose heads are turned like the heads of the text model.
   void add_tower_heads(i64 tensor, std::string name);
   // `name`: of "q", "k" and "v".
   void add_qkv(i64 tensor, const std::function<std::string(std::string_view)>& name);

@@ -1,8 +1,8 @@
 // The models of torchtitan whose names are known: what torchtitan calls a tensor, and what the model's Hugging
 // Face folder has for it. A new spelling is a row; a new model is a line of titan_models() and its rows.
 //
-// Where torchtitan's own to_hf() writes what no release of the model has (the stacks of gpt_oss and of
-// qwen3_5_moe), the row is that of the releases (docs/formats/own_names.md).
+// Where torchtitan's own to_hf() writes names that no release of the model has (the stacks of gpt_oss and of
+// qwen3_5_moe), the row follows the releases (docs/formats/own_names.md).
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 
 namespace mckpt::impl {
 
-// What becomes of the items.
+// The change of the items.
 enum class TitanMove : u8 {
   kCopy,
   kQuery,      // rows of heads; some models have another order of them

@@ -19,18 +19,18 @@ class Notes;
 class Store;
 struct Grid;
 
-// Sets the folder of a result that is no iteration, and the layout's files with their final sizes, in the
+// Sets the folder of a result that is not an iteration, and the layout's files with their final sizes, in the
 // conversion. Returns the digest of the .metadata file, which depends on every key, type, chunk and place.
 // pre: the layout is complete and outlives the conversion.
 std::string plan_dcp_folder(Planned& planned, const DcpLayout& layout, const std::string& path);
 
-// Sets the path of the conversion to that of the iteration, and the tracker; warns if a later one is tracked.
+// Sets the path of the conversion to the iteration's, and the tracker; warns if a later one is tracked.
 // Without `iteration` the folder is "release".
 void place_iteration(Planned& planned, const std::string& target, std::optional<i64> iteration);
 
-// The iteration of a result: `wanted`, or that of the source's folder. With states of the optimizer also what
-// `said` returns, RunFacts::iteration() of the source: Megatron loads no states from `release`, where it
-// starts at iteration 0. If there is none, a warning says so.
+// The iteration of a result: `wanted`, or the iteration of the source's folder. With states of the optimizer
+// also what `said` returns, RunFacts::iteration() of the source: Megatron loads no states from `release`,
+// where it starts at iteration 0. If there is none, a warning says so.
 std::optional<i64> iteration_of_result(const Store& on_disk, std::optional<i64> wanted, bool has_states,
                                        const std::function<std::optional<i64>()>& said, Notes& notes);
 
@@ -43,7 +43,7 @@ std::string plan_iteration(Planned& planned, const DcpLayout& layout, const std:
 // Sets the format of the result and whose run it is: the grid, and as extent "4 ranks (tp=2 cp=1 ep=1 etp=1
 // pp=1 dp=2), 53 chunks, 72.5 KiB". pre: plan_iteration() was called.
 void set_run(Planned& planned, std::string format, const Grid& grid, const DcpLayout& layout);
-// What Megatron-FSDP saves with this set-up: "fsdp_dtensor", or the state dict of v2.
+// The format that Megatron-FSDP saves with this set-up: "fsdp_dtensor", or the state dict of v2.
 std::string fsdp_format(const FsdpSetup& setup);
 
 }  // namespace mckpt::impl

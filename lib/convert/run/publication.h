@@ -39,7 +39,7 @@ class Publication {
   CopySink& sink() { return *sink_; }
   const std::string& folder() const { return folder_; }
 
-  // Collective. `mine`, `sums` and `lost` are those of this rank. Throws kCastOverflow and kWriteFailed.
+  // Collective. `mine`, `sums` and `lost` are this rank's. Throws kCastOverflow and kWriteFailed.
   RunResult conclude(const CopyCounts& mine, WrittenSums& sums, LostValues& lost);
   // The work ended with this error: decides whether a later run may go on with what is there.
   void failed(const Error& error);

@@ -1,6 +1,6 @@
 // A piece is intersected with every chunk of its tensor when it is added; chunks that contain nothing of it
-// are left out. What a chunk contributes is one stretch of its items, so that a first item and a box
-// describe it; rows that are apart are a stretch each.
+// are left out. A chunk contributes one stretch of its items, so that a first item and a box describe it;
+// rows that are apart are a stretch each.
 #include "convert/views/piece_store.h"
 
 #include <algorithm>
@@ -115,9 +115,9 @@ std::optional<PieceStore::Part> PieceStore::rows_apart(Part part, const StorePie
   return part;
 }
 
-// What a chunk of the source contains of the piece, or nothing. Fixed indices along the first dimensions and
-// then a range of rows are one stretch of the chunk's items: chunk [1, 0, 0] + [1, 28, 12] and rows 14 to 27
-// of layer 1 are the 168 items from item 168 on.
+// The part of the piece that a chunk of the source contains, or nothing. Fixed indices along the first
+// dimensions and then a range of rows are one stretch of the chunk's items: chunk [1, 0, 0] + [1, 28, 12] and
+// rows 14 to 27 of layer 1 are the 168 items from item 168 on.
 std::optional<PieceStore::Part> PieceStore::part_of(const StorePiece& piece, i64 chunk) const {
   Chunk c = source().chunk(piece.tensor, chunk);
   std::size_t depth = piece.at.size();
@@ -145,8 +145,8 @@ std::optional<PieceStore::Part> PieceStore::part_of(const StorePiece& piece, i64
   return out;
 }
 
-// What a chunk of the source contains of a piece with axes: chunk [0, 10, 0] + [4, 10, 12] has of the indices
-// 2, 12 of its second dimension the second one.
+// The part of a piece with axes that a chunk of the source contains: chunk [0, 10, 0] + [4, 10, 12] has of
+// the indices 2, 12 of its second dimension the second one.
 std::optional<PieceStore::Part> PieceStore::part_along(const StorePiece& piece, i64 chunk,
                                                        std::size_t rank) const {
   const Chunk c = source().chunk(piece.tensor, chunk);

@@ -17,8 +17,8 @@
 
 namespace mckpt::impl {
 
-// What a piece has along one dimension of its tensor, and where: the indices first, first + step, ... are one
-// behind the other in a dimension of the tensor that the piece is put into, from `to` on.
+// The indices of a piece along one dimension of its tensor, and their places: the indices first, first +
+// step, ... are one behind the other in a dimension of the tensor that the piece is put into, from `to` on.
 struct PieceAxis {
   i64 first = 0, count = 1, step = 1;
   i64 to_dim = -1;  // -1: in none, of one index
@@ -37,7 +37,7 @@ struct StorePiece {
   // The piece's box in the tensor begins here, beside `to_row`; one number for each dimension, or none: at 0.
   // pre: no row_step.
   std::vector<i64> to{};
-  bool replica = false;  // the same box as that of an earlier piece, with the same items
+  bool replica = false;  // the same box as an earlier piece's, with the same items
   // One for each dimension of the tensor, in any order of dimensions: [4, 20, 12] with the first two dimensions
   // changed has {0, 4, 1, 1, 0}, {0, 20, 1, 0, 0} and {0, 12, 1, 2, 0}. pre: nothing else but `replica` is set.
   std::vector<PieceAxis> axes{};
@@ -51,7 +51,7 @@ struct StorePiece {
 // are const and as thread-safe as the source's.
 class PieceStore final : public StoreView, public UnroundedValues {
  public:
-  // A view without tensors and objects. Root, files, format and facts are those of the source.
+  // A view without tensors and objects. Root, files, format and facts are the source's.
   explicit PieceStore(std::unique_ptr<Store> source);
 
   // Adds a tensor made of pieces. pre: there is a piece, and the pieces tile the shape. Throws kBadShards if
@@ -76,8 +76,8 @@ class PieceStore final : public StoreView, public UnroundedValues {
   const UnroundedValues* unrounded() const override { return this; }
 
  private:
-  // What one chunk of the source contains of a piece. Rows that are apart are a chunk each, and then
-  // `offsets` has those of all these chunks, one after the other.
+  // The part of a piece that one chunk of the source contains. Rows that are apart are a chunk each, and then
+  // `offsets` has the offsets of all these chunks, one after the other.
   struct Part {
     i64 tensor, chunk;  // of the source
     i64 first_item;     // of this part, in the chunk's own order
@@ -106,7 +106,7 @@ class PieceStore final : public StoreView, public UnroundedValues {
     std::vector<std::pair<i64, i64>> chunks;  // begin and number, ascending
   };
   const Tensor& of(i64 t) const { return tensors_[t]; }
-  // What the piece has of the resolved chunk of the source.
+  // The part of the piece in the resolved chunk of the source.
   ChunkData piece_of(ChunkData out, i64 t, const Part& part, i64 row) const;
   std::vector<i64> chunks_near(const StorePiece& piece);
   std::optional<Part> part_of(const StorePiece& piece, i64 chunk) const;

@@ -48,7 +48,7 @@ struct Factors {
   i64 left_width = 0, width = 0;  // items of a row of left and right
 };
 
-// What one read computes with.
+// The memory that one read computes with.
 struct Work {
   std::vector<Factors> factors;
   std::vector<float> values, sums, numbers;
@@ -82,7 +82,7 @@ class AdaptedBytes final : public ByteSource {
     const i64 end = offset + std::ssize(to);
     if (offset == end) return;
     Work work = begin_work();
-    // Norms are those of whole rows.
+    // Norms belong to whole rows.
     const bool of_rows = std::ranges::any_of(
         t_.factors, [](const AdaptedFactors& f) { return f.magnitude >= 0 && !f.turned; });
     const i64 unit = of_rows ? columns_ : 1, step = std::max(kPiece / unit * unit, unit);
@@ -137,7 +137,7 @@ class AdaptedBytes final : public ByteSource {
                work.bytes.data(), count);
   }
 
-  // What the adapter changes, as float. Where the result has the base's type, what is replaced has it too
+  // The changes by the adapter, as float. Where the result has the base's type, what is replaced has it too
   // before anything is added.
   void read_values(i64 first, i64 count, Work& work) const {
     work.values.resize(static_cast<std::size_t>(count));
@@ -195,7 +195,7 @@ class AdaptedBytes final : public ByteSource {
     const i64 expert = t.stack ? row / rows_ : t.expert, i = (t.stack ? row % rows_ : row) + t.first_row;
     work.numbers.clear(), work.rows.clear();
     for (i64 k = 0; k < t.rank; k++) {
-      // A has the ranks of an expert one after the other, B those of all experts for each rank.
+      // A has the ranks of an expert one after the other; B has all experts for each rank.
       const i64 in_a = expert * t.rank + k, in_b = k * t.experts + expert;
       const float* left = f.left->data();
       work.numbers.push_back(t.turned ? left[in_a * f.left_width + i] : left[i * f.left_width + in_b]);

@@ -71,7 +71,7 @@ std::unique_ptr<Store> open_weights(const Folder& folder) {
   return store;
 }
 
-// What config.json beside the base says; nothing where there is none.
+// The facts of config.json beside the base; nothing where there is none.
 BaseFacts facts_of(const Store& base, const MakeMemoryNames& names) {
   BaseFacts facts;
   if (!is_folder(base.root(), base.opening())) return facts;
@@ -212,7 +212,7 @@ std::shared_ptr<const AdapterBase> adapter_base(std::string path, MakeMemoryName
 
 std::shared_ptr<const AdapterBase> adapter_base_for(std::string base, std::span<const std::string> paths,
                                                     const OpenOptions& opening, MakeMemoryNames names) {
-  // What is at a path that does not exist is said when it is opened.
+  // A path that does not exist is reported when it is opened.
   const bool all_there = std::ranges::all_of(
       paths, [&](const std::string& p) { return is_folder(p, opening) || is_file(p, opening); });
   if (all_there &&
@@ -234,7 +234,7 @@ Error adapter_alone(const Folder& folder) {
   try {
     base = read_lora_config(folder).base;
   } catch (const Error&) {
-    // What is wrong with the config is said when the base is known.
+    // A fault of the config is reported when the base is known.
   }
   if (!base.empty() && is_folder(base, folder.opening()))
     return e.help(cat("`base` ", as_argument(base), "   the model that the adapter's config names"));

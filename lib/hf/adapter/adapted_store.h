@@ -10,7 +10,7 @@
 // adapter has whole, and with an output layer of its own where the base's is the embedding. Then config.json
 // says something else, too (amended()).
 //
-// It says of itself where the base is: config, tokenizer and files are those of the base.
+// It says of itself where the base is: config, tokenizer and files are the base's.
 #pragma once
 
 #include <memory>
@@ -48,10 +48,10 @@ class AdaptedStore final : public StoreView, public UnroundedValues {
   std::string text() const;
   const std::string& config_text() const { return config_text_; }  // of adapter_config.json
   const AmendedConfig& amended() const { return amended_; }
-  // What a conversion says of the adapter and its base.
+  // The notes of a conversion about the adapter and its base.
   const std::vector<std::string>& notes() const { return notes_; }
   void add_note(std::string text) { notes_.push_back(std::move(text)); }
-  // Says that the base is another model than that of the adapter: a warning of every command.
+  // Says that the base is another model than the adapter's: a warning of every command.
   void warn_of_base(std::string text);
   // Finite values that reads have found to be infinite with the adapter.
   void add_losses(LostValues& lost) const;
@@ -104,7 +104,7 @@ std::shared_ptr<const AdapterBase> adapter_base_for(std::string base, std::span<
 // The error for an adapter where a model is needed and no base is named.
 Error adapter_alone(const Folder& folder);
 
-// The path of the model that is read at `path`: that of the base, for a folder with an adapter, or the path
+// The path of the model that is read at `path`: the base's path, for a folder with an adapter, or the path
 // itself.
 const std::string& model_path(const std::string& path, const OpenOptions& opening);
 

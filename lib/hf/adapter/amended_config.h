@@ -1,4 +1,4 @@
-// What config.json of a base has to say otherwise for the model with an adapter in it.
+// Entries that config.json of a base must say otherwise for the model with an adapter in it.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// adapter_config.json as it is compared with that of another adapter:
+// adapter_config.json as it is compared with another adapter's:
 //
 //   {"target_modules": ["v_proj", "q_proj"], "use_dora": false, "r": 8}      a set, and what PEFT has without it
 //   {"target_modules": ["q_proj", "v_proj"], "r": 8, "kasa_config": null}    says the same

@@ -1,4 +1,5 @@
-// Every module is looked at, whatever is wrong with others. What mckpt does not compute may be right.
+// Every module is looked at, whatever is wrong with others. An adapter that mckpt does not compute may be
+// right.
 #include "hf/adapter/lone_adapter.h"
 
 #include <algorithm>
@@ -31,7 +32,7 @@ std::string kind_of(const std::string& config_text) {
 
 bool is_interruption(const Error& e) { return e.code() == Code::kInterrupted; }
 
-// Errors of modules, those of one kind together.
+// Errors of modules, one kind together.
 class Problems {
  public:
   void add(Error e, const std::string& module) {

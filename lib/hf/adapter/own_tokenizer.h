@@ -1,4 +1,4 @@
-// Training programs save the tokenizer beside an adapter. The merged model has that of the base.
+// Training programs save the tokenizer beside an adapter. The merged model has the tokenizer of the base.
 #pragma once
 
 #include <string>

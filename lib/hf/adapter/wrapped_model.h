@@ -5,8 +5,8 @@
 //   base_model.model.model.layers.0.self_attn.q_proj.lora_A.default.weight    of the adapter, which is called "default"
 //   base_model.model.model.norm.weight                                        of the base
 //
-// Read as a model, it is the base with the adapter in it, as merge_and_unload makes it. What the factors are
-// multiplied by is in a file beside (io/store/open/adapter_base.h: kConfigsBeside).
+// Read as a model, it is the base with the adapter in it, as merge_and_unload makes it. The multiplier of the
+// factors is in a file beside (io/store/open/adapter_base.h: kConfigsBeside).
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class Folder;
 class Store;
 struct LoraConfig;
 
-// Whether names of the store are those of a wrapped model.
+// Whether names of the store belong to a wrapped model.
 bool is_wrapped_model(const Store& store);
 // Whether it has tensors of an adapter and none of its base (verl's save_lora_only).
 bool is_adapter_alone(const Store& store);
@@ -28,7 +28,7 @@ bool is_adapter_alone(const Store& store);
 LoraConfig config_beside(const Folder& folder);
 
 // The model with the adapter in it, under the names of the base; what is beside the model stays. A store that
-// is no wrapped model is returned as it is. Throws what config_beside() and AdaptedStore throw;
+// is not a wrapped model is returned as it is. Throws what config_beside() and AdaptedStore throw;
 // kUnsupportedTensor for several adapters, kNotFound for an adapter alone.
 std::unique_ptr<Store> unwrapped_model(std::unique_ptr<Store> store);
 

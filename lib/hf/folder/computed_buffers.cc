@@ -15,7 +15,7 @@ namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kLastParts[] = {"position_ids", "masked_bias"};
-// Causal masks of GPT-2, GPT-J and GPT-NeoX, whose names are those of a vector in other models.
+// Causal masks of GPT-2, GPT-J and GPT-NeoX, whose names mean a vector in other models.
 constexpr std::string_view kMasks[] = {"attn.bias", "crossattention.bias", "attention.bias"};
 
 bool ends_with_parts(std::string_view name, std::string_view parts) {

@@ -1,4 +1,4 @@
-// Which names are those of assets in a folder that has files of a training run too: any other file may be a state
+// Tells the names of assets in a folder that has files of a training run too: any other file may be a state
 // of the run.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace mckpt::impl {
 
-// config.json and others that transformers names; ends of names such as those of chat templates and code.
+// config.json and others that transformers names; ends of names such as the names of chat templates and code.
 bool is_known_asset(std::string_view name);
 
 }  // namespace mckpt::impl

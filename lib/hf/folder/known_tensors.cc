@@ -67,7 +67,7 @@ bool read_files(const std::string& path, const OpenOptions& opening, KnownTensor
 
 using Tensors = std::vector<KnownTensors::Tensor>;
 
-// A model as the table is asked for it. `model` is that of the folder's config, or it with less.
+// A model as the table is asked for it. The model to look up. `model`: the folder's config, possibly reduced.
 struct Asked {
   const ModelFolder& folder;
   const ModelConfig& model;
@@ -119,7 +119,7 @@ TensorShapes promised_shapes(const ModelFolder& folder) {
   return out;
 }
 
-// What a table promises, compared with a store. Refers to the arguments of its constructor.
+// The tensors that a table promises, compared with a store. Refers to the arguments of its constructor.
 class Promises {
  public:
   Promises(const ModelFolder& folder, const Store& store) : folder_(folder), config_(*folder.config) {
@@ -143,7 +143,7 @@ class Promises {
   }
 
  private:
-  // Of the kinds whose head the store has in place of a language head, the one of which it lacks fewest
+  // Among the kinds whose head the store has in place of a language head, the one with the fewest missing
   // tensors; null if there is none.
   const ClassKind* kind_by_head() const {
     const ClassKind* best = nullptr;

@@ -39,17 +39,17 @@ KnownTensors listed_tensors(const ModelFolder& folder, const OpenOptions& openin
 // The same of a store with an adapter in it, which may have other shapes and tensors that its base has not.
 void amend(KnownTensors& own, const Store& store);
 
-// The shapes that the folder's files state, or else those of the family's table with the config. `own`: what
-// listed_tensors() returned for the folder.
+// The shapes that the folder's files state, or else the shapes by the family's table with the config. `own`:
+// what listed_tensors() returned for the folder.
 TensorShapes known_shapes(const ModelFolder& assets, const KnownTensors& own);
 
 // Whether the folder has the experts of a layer as one tensor.
 bool has_stacked_experts(const KnownTensors& own);
 
-// The tensors that the folder lists, or those of the family's table with the class that config.json names; of
-// the forms in which a family stores experts, the one that `store` has. A head in `store` counts more than the
-// name of a class with a language head, since programs that train a classifier from a language model leave its
-// config as it was. What the judgement rests on becomes a note. `own`: what listed_tensors()
+// The tensors that the folder lists, or the tensors of the family's table with the class that config.json
+// names; if a family stores experts in several forms, the form that `store` has. A head in `store` counts
+// more than the name of a class with a language head, since programs that train a classifier from a language
+// model leave its config as it was. The ground of the judgement becomes a note. `own`: what listed_tensors()
 // returned for the folder. pre: `store` has the model's own names.
 KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const Store& store, Notes& notes);
 

@@ -1,4 +1,4 @@
-// What the lists of an optimizer say of the parameters of a model without a table:
+// Facts from an optimizer's lists about the parameters of a model without a table:
 //
 //   optimizer.param_groups.0.params = ["emb.weight"]       emb.weight      is trained
 //   model.head.weight    has the bytes of emb.weight       head.weight     is a second name of it (tied weights)
@@ -22,7 +22,7 @@ struct ModelParameter;
 // The answer for one store. A value.
 class ListedParameters {
  public:
-  // pre: the names of the store are those of fsdp_dtensor; lists may be kept beside them. Reads the tensors
+  // pre: the store has the names of fsdp_dtensor; lists may be kept beside them. Reads the tensors
   // that may be the same. Throws kUnknownAssets for a part of a fused parameter, which v2 does not have.
   ListedParameters(const Store& store, int threads);
 

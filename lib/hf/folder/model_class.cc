@@ -31,7 +31,7 @@ constexpr ClassKind kKinds[] = {
 // Ends of the names of classes with a language head.
 constexpr std::string_view kLanguageModels[] = {"ForCausalLM", "ForConditionalGeneration", "LMHeadModel"};
 
-// "Llama" of LlamaForCausalLM: the name of the family in those of its classes.
+// "Llama" of LlamaForCausalLM: the name of the family in the names of its classes.
 std::string_view stem_of(std::string_view architecture) {
   for (std::string_view ending : kLanguageModels)
     if (architecture.ends_with(ending)) return architecture.substr(0, architecture.size() - ending.size());

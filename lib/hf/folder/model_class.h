@@ -1,5 +1,5 @@
-// The tensors of a model by its class, from those of its family's table, which is of the class with a language
-// head. Other classes of transformers have the same decoder under another head, or under none:
+// The tensors of a model by its class, from the tensors of its family's table, which describes the class with
+// a language head. Other classes of transformers have the same decoder under another head, or under none:
 //
 //   LlamaForCausalLM (the table)    model.embed_tokens.weight         ...   lm_head.weight
 //   LlamaForTokenClassification     model.embed_tokens.weight         ...   score.weight, score.bias
@@ -65,8 +65,8 @@ i64 labels_of(const JsonValue& config);
 // All kinds.
 std::span<const ClassKind> class_kinds();
 
-// Replaces the tensors of the table by those of a class of that kind. Empty if the table has names that do not
-// say what they become.
+// Replaces the tensors of the table by the tensors of a class of that kind. Empty if the table has names that
+// do not say what they become.
 std::vector<KnownTensor> tensors_of_kind(std::vector<KnownTensor> table, const ClassKind& kind,
                                          const HfConfig& config, i64 labels);
 

@@ -1,5 +1,5 @@
-// A config of an unknown model is no error here: the tensors need no table, and config.json is copied as it
-// is.
+// A config of an unknown model is not an error here: the tensors need no table, and config.json is copied as
+// it is.
 #include "hf/folder/model_folder.h"
 
 #include <algorithm>

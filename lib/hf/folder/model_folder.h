@@ -23,7 +23,7 @@ namespace mckpt::impl {
 class Store;
 struct OpenOptions;
 
-// What is known of the model. A value.
+// The facts of the model. A value.
 struct ModelFolder {
   std::string path;                // the folder with config.json; "": none was found
   bool of_a_run = false;           // the folder has other files of a training run too

@@ -8,7 +8,7 @@
 namespace mckpt::impl {
 namespace {
 
-// The first part of names that are of no model, beside those of optimizers (is_of_optimizer). A number may
+// The first part of names outside every model, beside names of optimizers (is_of_optimizer). A number may
 // follow.
 constexpr std::string_view kBeside[] = {"param_groups",
                                         "lr_scheduler",

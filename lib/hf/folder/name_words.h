@@ -22,8 +22,8 @@ bool is_of_whole_model(std::string_view name);
 // Whether a name is of a buffer that most models compute from the config, and do not store. A few store them
 // (EsmModel): then the model's folder lists them.
 bool is_computed(std::string_view name);
-// Whether no folder of today has it either: those of rotary_pos_emb (CLVP) or x_pos_emb (BROS) are in folders, and
-// are loaded.
+// Whether no folder of today has it either: the buffers of rotary_pos_emb (CLVP) or x_pos_emb (BROS) are in
+// folders, and are loaded.
 bool is_computed_by_all(std::string_view name);
 
 // "model.layers.0._orig_mod.mlp.w" is "model.layers.0.mlp.w".

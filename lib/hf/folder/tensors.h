@@ -20,7 +20,7 @@ SourceTable table_of(const Store& store);
 SourceTable table_of(const TensorTable& tensors);
 SourceTable table_of(const SafetensorsIndex& index);
 
-// What a folder has of its tensors, and the table that refers to it.
+// The facts about a folder's tensors, and the table that refers to them.
 struct FolderTensors {
   FolderTensors();
   FolderTensors(FolderTensors&&) noexcept;

@@ -47,7 +47,7 @@ constexpr std::pair<std::string_view, std::string_view> kPairs[] = {
     {"prompt_encoder.shared_embedding.positional_embedding", "shared_image_embedding.positional_embedding"},
 };
 
-// What is in front of that end: "" or up to a dot; nothing if the name does not have the end.
+// The text in front of that end: "" or up to a dot; nothing if the name does not have the end.
 std::optional<std::string_view> front_of(std::string_view name, std::string_view end) {
   if (!name.ends_with(end)) return std::nullopt;
   name.remove_suffix(end.size());
@@ -55,7 +55,7 @@ std::optional<std::string_view> front_of(std::string_view name, std::string_view
   return name;
 }
 
-// What is in front of the longest of these ends that the name has.
+// The text in front of the longest of these ends that the name has.
 std::optional<std::string_view> front_of(std::string_view name, Ends ends) {
   std::optional<std::string_view> out;
   for (std::string_view end : ends)
@@ -74,7 +74,7 @@ bool is_head_of(std::string_view head, std::string_view embedding) {
   return front && is_embedding(embedding) && embedding.starts_with(*front);
 }
 
-// Whether the modules are those of sides: "", "encoder.", "encoder.text_model.".
+// Whether the modules are sides: "", "encoder.", "encoder.text_model.".
 bool is_of_side(std::string_view front) {
   while (!front.empty()) {
     const std::size_t dot = front.find('.');

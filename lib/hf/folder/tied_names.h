@@ -1,6 +1,6 @@
 // Which tensors of one model may be the same parameter, by their names. Equal values alone prove nothing: two
 // identity matrices, a table of sines on either side and the start of a reference model are equal, and are
-// parameters of their own. The names are those of the ties that the models of transformers declare:
+// parameters of their own. The names are from the ties that the models of transformers declare:
 //
 //   output layer and embedding             lm_head.weight                  model.embed_tokens.weight
 //                                          cls.predictions.decoder.weight  bert.embeddings.word_embeddings.weight
@@ -8,9 +8,9 @@
 //   the bias of a head and of its layer    cls.predictions.decoder.bias    cls.predictions.bias
 //   a few of single families               encoder.embed_patches.proj.bias patch_embed.proj.bias
 //
-// What is in front of one name has to be in front of the other: ref.lm_head.weight is not tied to an embedding
-// of another model. lm_head.weight has nothing in front, and so it may be tied to any embedding; whoever leaves
-// tensors out has to see which one it is (convert/open/own_model.cc).
+// Both names must have the same text in front: ref.lm_head.weight is not tied to an embedding of another
+// model. lm_head.weight has nothing in front, and so it may be tied to any embedding; whoever leaves tensors
+// out has to see which one it is (convert/open/own_model.cc).
 #pragma once
 
 #include <string_view>
@@ -25,7 +25,7 @@ class Store;
 bool is_head(std::string_view name);
 // A layer that reads tokens.
 bool is_embedding(std::string_view name);
-// The embedding of T5, BART and others, which those of encoder and decoder are tied to.
+// The embedding of T5, BART and others, which the embeddings of encoder and decoder are tied to.
 bool is_shared_embedding(std::string_view name);
 
 enum class Tie : u8 {

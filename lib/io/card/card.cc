@@ -1,5 +1,5 @@
-// The root digest is that of OpenSSF model signing: SHA-256 over the digests of the files, 32 bytes each, in
-// the order of their names.
+// The root digest is OpenSSF model signing's: SHA-256 over the digests of the files, 32 bytes each, in the
+// order of their names.
 #include "io/card/card.h"
 
 #include <algorithm>

@@ -24,13 +24,13 @@ namespace mckpt::impl {
 
 inline constexpr std::string_view kCardSchema = "mckpt.card/1";
 
-// Of a single file, `name` is its own.
+// For a single file, `name` is its own.
 struct CardFile : ListedFile {
   std::vector<SummedStretch> others{};  // the bytes of no tensor
 };
 
-// The stored bytes of a tensor, or of a piece of it. Those of a piece that is compressed, or in a view with
-// strides, are more or other bytes than its values.
+// The stored bytes of a tensor, or of a piece of it. The bytes of a piece that is compressed, or in a view
+// with strides, are more or other bytes than its values.
 struct CardChunk {
   i32 file = -1;  // of Card::files
   i64 offset = 0, bytes = 0;

@@ -5,7 +5,7 @@
 //   names that the caller leaves out                 the card itself, other iterations of the training run
 //   other entries than regular files                 links without a target or to a folder above, sockets
 //
-// What was left out is listed under `ignored`, as OpenSSF model signing wants it.
+// Files that were left out are listed under `ignored`, as OpenSSF model signing wants it.
 #pragma once
 
 #include <string>

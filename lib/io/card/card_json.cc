@@ -1,5 +1,5 @@
-// Writes and reads cards. What is read back is not trusted: offsets are checked against the sizes of files,
-// names against the folder, and the digests of files against the one over all of them.
+// Writes and reads cards. A card that is read back is not trusted: offsets are checked against the sizes of
+// files, names against the folder, and the digests of files against the one over all of them.
 #include "io/card/card_json.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// The parts of a file that the card lists are summed again; those that changed are named. What is there
-// instead is often bytes that the card knows: of another tensor, written twice or swapped; or the part's own,
-// some bytes further on, because something was put in or taken out before them.
+// The parts of a file that the card lists are summed again; those that changed are named. The bytes there
+// instead are often known to the card: of another tensor, written twice or swapped; or the part's own, some
+// bytes further on, because something was put in or taken out before them.
 #include "io/card/changed_file.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// ChangedFile: which bytes of a file are not those of its card, and whose they are.
+// ChangedFile: which bytes of a file differ from its card, and whose they are.
 //
 //   model.safetensors: tensor 'b': bytes 816..1327 are not those of the card: they are those of tensor 'a'
 //   model.safetensors: bytes 0..303, before the first tensor, are not those of the card
@@ -20,7 +20,7 @@ class ChangedFile {
   explicit ChangedFile(const Card& card);
 
   // A problem for each part of the file and each stretch between parts that changed; at least one. pre: the
-  // size or the SHA-256 of the file is not that of the card. Reads the file, twice if its size changed.
+  // size or the SHA-256 of the file is not the card's. Reads the file, twice if its size changed.
   std::vector<Finding> find(const ByteSource& file, i32 number,
                             const std::function<void(i64 bytes)>& progress) const;
 

@@ -162,7 +162,7 @@ class CardChecker {
     add({"tensors", Check::Status::kPass, count, "tensors"}, std::move(findings));
   }
 
-  // Why the values of a tensor are not those of the card; "" if they are.
+  // Why the values of a tensor differ from the card; "" if they do not.
   std::string value_fault(const Store& store, TensorReader& reader, const CardTensor& t) const {
     i64 number = find_tensor(store, t.name);
     if (number < 0) return "the tensor is not there any more";

@@ -4,8 +4,8 @@
 //   files     14 files     each is there with its size, and no other     names and sizes
 //   digests   14 files     SHA-256 of each                               one read of all files
 //
-// A file with another SHA-256 is read again to say which bytes changed: those of which tensors, or of none;
-// and whether they are those of another tensor, zeros, or moved. Only the tensors whose places are not on the
+// A file with another SHA-256 is read again to say which bytes changed: bytes of which tensors, or of none;
+// and whether they are bytes of another tensor, zeros, or moved. Only the tensors whose places are not on the
 // card are then read through their format: `tensors`.
 #pragma once
 

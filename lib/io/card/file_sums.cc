@@ -1,5 +1,6 @@
 // Walks over a file from boundary to boundary, where a part begins or ends. Between two of them the bytes go
-// to the sum of the file and to those of the parts under way: mostly one, and then both are summed together.
+// to the sum of the file and to the sums of the parts under way: mostly one, and then both are summed
+// together.
 #include "io/card/file_sums.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // First the tensors: all checkpoints of the folder are opened, and every chunk is resolved to a part of a
-// file. Then the parts: every file is read once for its own sum and those of its parts. Last the tensors that
-// are more than one part.
+// file. Then the parts: every file is read once for its own sum and the sums of its parts. Last the tensors
+// that are more than one part.
 #include "io/card/make_card.h"
 
 #include <algorithm>
@@ -83,8 +83,8 @@ class CardMaker {
     if (stores_[0].path.empty()) card_.facts = stores_[0].store->facts();
   }
 
-  // Opens what is at a path, and the checkpoints beside it. What cannot be opened has no tensors here; verify
-  // reports why.
+  // Opens what is at a path, and the checkpoints beside it. A file that cannot be opened has no tensors here;
+  // verify reports why.
   void open_at(const std::string& path, const std::string& below) {
     if (!visited_.insert(real_path_of(path)).second) return;
     const Store* store = nullptr;

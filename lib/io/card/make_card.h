@@ -1,6 +1,6 @@
 // make_card(): reads a checkpoint for its card. All files are read once, from front to back, each by one
-// thread: SHA-256 of the file and of every tensor in it. What takes another read is the digest of a tensor
-// that no file stores as it is, row by row: one that is sharded, at strides or compressed.
+// thread: SHA-256 of the file and of every tensor in it. One digest takes another read: of a tensor that no
+// file stores as it is, row by row: one that is sharded, at strides or compressed.
 //
 //   Card card = make_card("ckpt", {.threads = 8}, observer);
 //   card.checks = ...                              the caller adds what verify found

@@ -28,8 +28,8 @@ struct RunSizes;
 // The dialect of the names in a DCP folder; nothing if the store is not one.
 std::optional<DcpDialect> dcp_dialect(const Store& store);
 
-// What the folder says of the run that wrote it (sizes of the grid, layers, experts). All fields are empty
-// if it says nothing, or if the store is not a DCP folder.
+// The facts that the folder records of the run that wrote it (sizes of the grid, layers, experts). All fields
+// are empty if it says nothing, or if the store is not a DCP folder.
 RunSizes dcp_run_sizes(const Store& store);
 
 // Names of the files for want of which Megatron does not load a torch_dist folder: metadata.json, common.pt.

@@ -31,7 +31,8 @@ namespace {
 
 // run_config.yaml is a few kilobytes; a larger one is read in part.
 constexpr i64 kMostConfigBytes = i64{4} << 20;
-// What an archive has around its tensor at most, and the largest pickle that is read, with what is around it.
+// The most bytes that an archive has around its tensor, and the largest pickle that is read, with the bytes
+// around it.
 constexpr i64 kMostAround = i64{1} << 20, kMostObject = (i64{256} << 20) + kMostAround;
 
 // A missing or wrong file without which mckpt reads every tensor, and Megatron does not load the folder: the
@@ -50,7 +51,7 @@ std::vector<std::string> lost_load_files(const Store& store) {
   return out;
 }
 
-// From memory alone. The rank is that of the file's name.
+// From memory alone. The rank is the one in the file's name.
 Chunk DcpStore::chunk(i64 tensor, i64 index) const {
   std::size_t rank = meta_.dims[tensor].size(), at = static_cast<std::size_t>(index) * rank;
   const DcpRecord& r = meta_.records[tensor][index];
@@ -102,7 +103,7 @@ class DcpStore::UnpackedChunk final : public ByteSource {
   i64 most_bytes_;
 };
 
-// Objects that are files of their own come after those of .metadata, and are never packed.
+// Objects that are files of their own come after the objects of .metadata, and are never packed.
 DcpRecord DcpStore::record_of(i64 object) const {
   if (object < std::ssize(meta_.object_records)) return meta_.object_records[object];
   const Object& o = objects_[object];
@@ -188,8 +189,8 @@ void DcpStore::each_checksum(const std::function<void(const Checksum&)>& visit) 
 
 // ---- Checks
 
-// What `verify` adds to the findings of opening: reads all objects, no tensor's data but those of copies
-// and of files that have a hash.
+// The findings that `verify` adds to the findings of opening: reads all objects, and no tensor's data but
+// copies and files that have a hash.
 std::optional<std::vector<Finding>> DcpStore::check(int threads) const {
   Findings findings;
   check_objects(threads, findings);
@@ -294,7 +295,7 @@ void DcpStore::check_objects(int threads, Findings& findings) const {
 }
 
 // From the args of Megatron-LM, the common state of torch_dist, or the configuration of Megatron-Bridge.
-// What cannot be read is reported as an object, not here.
+// An object that cannot be read is reported as an object, not here.
 RunSizes DcpStore::run_sizes_found() const {
   try {
     if (std::shared_ptr<const PickleValue> args = args_of(*this)) return run_sizes(*args);

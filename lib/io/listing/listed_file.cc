@@ -1,4 +1,4 @@
-// What costs nothing is compared first: a file of another size is not read.
+// Sizes cost nothing and are compared first: a file of another size is not read.
 #include "io/listing/listed_file.h"
 
 #include <algorithm>

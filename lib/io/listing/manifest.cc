@@ -182,7 +182,7 @@ std::optional<Manifest> read_manifest(const Folder& folder) {
 
 bool has_manifest(const std::string& path, const OpenOptions& opening) {
   std::string name = cat(path, "/", kManifestName);
-  // The manifest beside the parts of an archive is that of the parts.
+  // The manifest beside the parts of an archive lists the parts.
   if (std::optional<PlaceInside> inside = find_inside(path, opening))
     return inside->container->find(cat(inside->name, inside->name.empty() ? "" : "/", kManifestName)) >= 0;
   struct stat st;

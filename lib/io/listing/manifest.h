@@ -32,7 +32,7 @@ inline constexpr std::string_view kManifestName = "mckpt_manifest.json";
 // The entry of a file: with `sha256`, or, if it has tensors, with `rest_crc32` and `sums`.
 struct ManifestFile : ListedFile {
   u32 rest_crc32 = 0;  // of all bytes that are in none of the sums
-  // Of the data of tensors, or of chunks of them: in the order of the file, without overlap.
+  // The sums of the data of tensors, or of chunks of them: in the order of the file, without overlap.
   std::vector<SummedStretch> sums{};
 };
 

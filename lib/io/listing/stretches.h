@@ -23,8 +23,8 @@ u32 sum_bytes(u32 before, const ByteSource& file, i64 begin, i64 end, const SumP
 u32 sum_bytes(u32 before, const ByteSource& file, i64 begin, i64 end, std::vector<u8>& window,
               const SumProgress& going_on);
 
-// The sum of the first `bytes` bytes of a file without those of the stretches. pre: the stretches are ascending, as
-// they begin.
+// The sum of the first `bytes` bytes of a file without the bytes of the stretches. pre: the stretches are
+// ascending, as they begin.
 u32 sum_outside(std::span<const SummedStretch> stretches, const ByteSource& file, i64 bytes,
                 const SumProgress& going_on = {});
 

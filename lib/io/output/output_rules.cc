@@ -2,8 +2,8 @@
 // suffices: by the parts of both paths with all links resolved (also for paths that do not exist yet), and by
 // device and inode of the path and each folder above it (a folder that is mounted twice has two such paths).
 //
-// A report is recognised by its content: a JSON object whose "schema" is that of a report, or the first bytes
-// of a card. Anything else that has the name of a report, such as a file of notes, is not replaced.
+// A report is recognised by its content: a JSON object whose "schema" is a report's, or the first bytes of a
+// card. Anything else that has the name of a report, such as a file of notes, is not replaced.
 #include "io/output/output_rules.h"
 
 #include <sys/stat.h>

@@ -38,7 +38,7 @@ class PlanIdentity {
   Sha256 sha_;
 };
 
-// What differs between two texts, one sentence each: "`tp`: 2 in the first run, 4 in this one". `begun` may
+// Differences between two texts, one sentence each: "`tp`: 2 in the first run, 4 in this one". `begun` may
 // be a damaged text or one of another version. Empty if their lines are equal.
 std::vector<std::string> plan_differences(std::string_view begun, std::string_view now);
 

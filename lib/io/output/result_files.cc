@@ -29,10 +29,10 @@ constexpr std::string_view kSuffixes[] = {".safetensors", ".safetensors.index.js
                                           ".tiktoken"};
 
 constexpr std::string_view kNames[] = {
-    // Of an iteration of a training run.
+    // Files of an iteration of a training run.
     "common.pt", "metadata.json", "integrity.json", "train_state.pt", "run_config.yaml",
     "modelopt_run_config.yaml", "mckpt_tensors.json", "mckpt_manifest.json",
-    // Of a Hugging Face model.
+    // Files of a Hugging Face model.
     "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model",
     "spiece.model", "sentencepiece.bpe.model", "special_tokens_map.json", "added_tokens.json", "vocab.json",
     "vocab.txt", "merges.txt", "chat_template.json", "chat_template.jinja", "preprocessor_config.json",

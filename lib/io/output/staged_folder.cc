@@ -137,7 +137,7 @@ bool is_locked(const std::string& folder) {
   return locked;
 }
 
-// What an earlier run left is removed, too, or gone on with.
+// The remains of an earlier run are removed, too, or gone on with.
 void check_left(const std::string& path, const StagedFolder::Options& options, const std::string& plan) {
   std::string staging = StagedFolder::staging_path(path);
   const std::string old = old_path(path);
@@ -290,7 +290,8 @@ bool StagedFolder::begin_plan() {
   return false;
 }
 
-// The hidden folder has its marks, so that nothing can take its name. What is not begun yet does not stay.
+// The hidden folder has its marks, so that nothing can take its name. A folder that is not begun yet does not
+// stay.
 void StagedFolder::refuse_lower_layer() {
   if (!is_there(path_) || !is_of_lower_layer(path_, staging_)) return;
   if (!resumes_) {

@@ -13,7 +13,7 @@
 //                          puts back; .NAME.mckpt-tmp has the marks. Only where two names cannot be swapped
 //
 // The hidden folder is locked (flock) while a program makes it; a second program is refused (kOutputBusy).
-// What is mounted in a folder that is to be removed is never entered (io/file/remove_tree.h).
+// A folder that is mounted in one that is to be removed is never entered (io/file/remove_tree.h).
 #pragma once
 
 #include <functional>
@@ -35,7 +35,7 @@ class StagedFolder {
     // The interrupted run is to be continued, also if it was to replace a folder; not together with `replace`.
     // Without it the same plan goes on too, but replaces nothing that it is not told to.
     bool resume = false;
-    // What the help of kOutputExists proposes besides "choose another name", and how to begin anew.
+    // The proposal of kOutputExists' help besides "choose another name", and how to begin anew.
     const char* instead = "replace it with `overwrite`";
     const char* anew = "give `overwrite`";
     FileNames copied{};  // files of the result that are copies and may have any name
@@ -53,7 +53,8 @@ class StagedFolder {
   // kOtherPlan if a run with another plan was interrupted and is not to be replaced, kWriteFailed. kOutputExists
   // for a folder of a lower layer of overlayfs, too: it has no room for another one under its name.
   StagedFolder(std::string path, Options options, std::string plan);
-  // Unlocks. What was not published stays for the next run of the plan, unless the options say otherwise.
+  // Unlocks. A result that was not published stays for the next run of the plan, unless the options say
+  // otherwise.
   ~StagedFolder();
   StagedFolder(const StagedFolder&) = delete;
   StagedFolder& operator=(const StagedFolder&) = delete;

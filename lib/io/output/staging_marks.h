@@ -18,7 +18,7 @@ namespace mckpt::impl {
 inline constexpr std::string_view kPlanMark = ".plan", kDoneMark = ".done", kReplacesMark = ".replaces",
                                   kBootMark = ".boot";
 
-// Whether a name in a folder is that of a mark, so not that of a file of the result.
+// Whether a name in a folder is a mark's, so not the name of a file of the result.
 bool is_staging_mark(std::string_view name);
 
 // Whether the folder has any of the marks, of whatever text.

@@ -27,7 +27,8 @@ std::string boot_id() {
   return id.substr(0, id.find('\n'));
 }
 
-// Whether anything but folders is in the folder. What cannot be listed is told of where it is opened.
+// Whether anything but folders is in the folder. A folder that cannot be listed is reported where it is
+// opened.
 bool has_files(const std::string& folder) {
   std::error_code failed;
   for (std::filesystem::recursive_directory_iterator at(folder, failed), end; !failed && at != end;

@@ -1,5 +1,6 @@
-// What an interrupted run left of a result, and what the next run may do with it. The same plan goes on by
-// itself, so that no work is lost; what another plan began is thrown away only where the user says so.
+// The remains of a result that an interrupted run left, and what the next run may do with them. The same plan
+// goes on by itself, so that no work is lost; what another plan began is thrown away only where the user says
+// so.
 //
 //   left by               now without `overwrite`        now with `overwrite`
 //   the same plan         goes on                        goes on

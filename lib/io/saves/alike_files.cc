@@ -26,7 +26,7 @@ u64 mixed(u64 hash, i64 value) {
   return hash ^ (hash >> 29);
 }
 
-// What is equal for two records only if one can take the place of the other.
+// A hash that is equal for two records only if one can take the place of the other.
 u64 hash_of(const Store& store, const FileRecord& r) {
   u64 hash = mixed(mixed(1, r.offset), r.bytes);
   if (r.tensor < 0) return hash;

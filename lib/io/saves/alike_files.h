@@ -1,5 +1,5 @@
 // Data files of a DCP folder that nothing but their names distinguishes: records of the same sizes, types and
-// shapes at the same places. Of two such files one can be copied over the other, or they can change places,
+// shapes at the same places. One of two such files can be copied over the other, or they can change places,
 // and every box, size and checksum fits as before:
 //
 //   __2_0.distcp   [q_proj rows 0-15][k_proj rows 0-7] ...      records do not say their tensor, rank or rows
@@ -27,7 +27,7 @@ struct FileRecord {
 };
 struct AlikeFile {
   i32 file = -1;
-  std::vector<FileRecord> records;  // those of tensors first, by their places
+  std::vector<FileRecord> records;  // the records of tensors first, by their places
 };
 using AlikeFiles = std::vector<std::vector<AlikeFile>>;
 

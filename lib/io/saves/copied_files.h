@@ -1,5 +1,5 @@
 // Files of ranks that may be one file under two names: the sizes of a copy fit, and so do all its sums, only
-// its data are those of another rank.
+// its data belong to another rank.
 //
 //   rank   sums of its pieces
 //    0     7a 3f 00 51
@@ -16,7 +16,7 @@
 
 namespace mckpt::impl {
 
-// What is known of a piece of a file without reading it.
+// The facts of a piece of a file that need no read.
 struct PieceSum {
   i64 bytes = 0;
   u32 crc32 = 0;
@@ -29,7 +29,7 @@ struct PieceSum {
 std::vector<std::vector<i64>> files_with_equal_sums(
     const std::vector<i64>& pieces, const std::function<std::optional<PieceSum>(i64 file, i64 piece)>& sum);
 
-// What a finding says of a file with the weights of another one, whose pieces are others.
+// The words of a finding about a file with the weights of another one, whose pieces are others.
 std::string copied_file_message(const std::string& other);
 
 }  // namespace mckpt::impl

@@ -21,8 +21,8 @@ struct Finding;
 void find_leftovers(const Folder& folder, const std::string& part, std::span<const std::string> named,
                     std::vector<Finding>& out);
 
-// Compares the optimizer's steps of all files, and the iteration with that of the folder's name. Reads one
-// object a file. What cannot be read is reported by DcpStore::check().
+// Compares the optimizer's steps of all files, and the iteration with the iteration in the folder's name.
+// Reads one object a file. A file that cannot be read is reported by DcpStore::check().
 std::vector<Finding> check_mixed(const Store& store);
 
 }  // namespace mckpt::impl

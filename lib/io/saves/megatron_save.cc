@@ -1,6 +1,6 @@
 // Every file is compared with the first one; groups of the optimizer, which list the parameters of a stage,
-// with those of the first file of the stage, group by group. The first files of two stages have groups of
-// other parameters, so there a group is compared with the one that has the same marks, and only in options
+// with the groups of the first file of the stage, group by group. The first files of two stages have groups
+// of other parameters, so there a group is compared with the one that has the same marks, and only in options
 // that both have: a stage may have no parameter that makes a group, and a group without parameters has made
 // no steps.
 #include "io/saves/megatron_save.h"
@@ -29,7 +29,7 @@ using Value = std::shared_ptr<const PickleValue>;
 constexpr std::string_view kArgs = "args", kGroups = "param_groups";
 constexpr std::string_view kShared[] = {"iteration", kArgs, "checkpoint_version", "opt_param_scheduler",
                                         "num_floating_point_operations_so_far"};
-// What Megatron and torch's launcher tell the ranks of a run apart by, beside "..._parallel_rank".
+// The names by which Megatron and torch's launcher tell the ranks of a run apart, beside "..._parallel_rank".
 constexpr std::string_view kOfTheRank[] = {"rank", "local_rank", "node_rank", "group_rank", "role_rank"};
 // By these Megatron recognises a group that it loads; other options follow from them.
 constexpr std::string_view kMarks[] = {"wd_mult", "lr_mult", "is_expert_parallel", "is_decoupled_lr",
@@ -39,7 +39,7 @@ constexpr i64 kMostFields = 1000;
 
 bool same_storage(PickleValue, PickleValue) { return true; }
 
-// What the file of one rank has of what is compared.
+// The values of one rank's file that are compared.
 struct RankSays {
   std::string_view folder;
   std::map<std::string_view, Value> shared, groups;  // by name in the file
@@ -69,7 +69,7 @@ bool is_of_the_rank(std::string_view at) {
   return std::ranges::find(kOfTheRank, field) != std::end(kOfTheRank) || field.ends_with("_parallel_rank");
 }
 
-// What one file says unlike another one.
+// A difference between one file and another.
 struct Unlike {
   std::vector<std::string> values, texts;
   void add(std::string_view name, std::string_view at, std::string_view here, std::string_view there,
@@ -95,8 +95,7 @@ const PickleValue* found_in(const std::map<std::string_view, Value>& values, std
   return at == values.end() ? nullptr : at->second.get();
 }
 
-// `common`: options that both have. Tensors are no options here: those of the optimizer are compared as its
-// states.
+// `common`: options that both have. Tensors are not options here: the optimizer's are compared as its states.
 void compare_options(const std::string& group, PickleValue there, PickleValue here, bool common,
                      Unlike& out) {
   auto name_of = [&](PickleEntry e) -> std::optional<std::string_view> {
@@ -167,7 +166,7 @@ void compare_groups_of_run(const RankSays& there, const RankSays& here, Unlike& 
       compare_options(own->name, other->second->group, own->group, true, out);
 }
 
-// The number of the stage in the folder's name, where the second number is not that of experts.
+// The number of the stage in the folder's name, where the second number does not count experts.
 i64 stage_of(std::string_view folder, bool one_stage) {
   const std::vector<i64> numbers = rank_folder_numbers(folder);
   return numbers.size() < 2 || one_stage ? 0 : numbers[1];

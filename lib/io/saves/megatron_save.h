@@ -18,8 +18,8 @@ namespace mckpt::impl {
 class Store;
 
 // A finding of kMixedSaves for each file that says something else than the first one, with the names of what
-// differs and both values. Texts of the args, such as paths, may be those of a machine: a warning. pre: a
-// store of files of Megatron's ranks. Objects that cannot be read are not compared.
+// differs and both values. Texts of the args, such as paths, may be a machine's: a warning. pre: a store of
+// files of Megatron's ranks. Objects that cannot be read are not compared.
 std::vector<Finding> mixed_saves(const Store& store);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,5 @@
-// What is said of a file that is of another save than the others of its folder, by values that all files of one save
-// have alike: the same sentence for the files of any ranks.
+// The finding about a file of another save than the others of its folder, by values that all files of one
+// save have alike: the same sentence for the files of any ranks.
 //
 //   the file is of another save than extra_state_rank_0.pt: lr_scheduler.last_epoch is 5 here and 10 there
 #pragma once

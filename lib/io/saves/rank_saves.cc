@@ -1,4 +1,4 @@
-// Names are taken apart into words: those of schedules, options and counts are compared, unless a word says
+// Names are taken apart into words: words of schedules, options and counts are compared, unless a word says
 // that each rank has its own.
 #include "io/saves/rank_saves.h"
 
@@ -81,7 +81,7 @@ bool is_state_of_parameter(const std::vector<std::string>& words) {
   return std::ranges::find(words, "state") != words.end() && !words.empty() && words.back() == "step";
 }
 
-// What Python prints for a number, a truth value or nothing.
+// The text that Python prints for a number, a truth value or nothing.
 bool is_number(std::string_view text) {
   if (text == "None" || text == "True" || text == "False") return true;
   return !text.empty() && text.find_first_not_of("0123456789+-.einfa") == text.npos;
@@ -216,7 +216,7 @@ void RankSaves::compare_random_states(const Folder& folder) {
         }
       } catch (const Error& error) {
         if (error.code() == Code::kInterrupted) throw;
-        // What else is wrong with the file is said where it is verified.
+        // Any other fault of the file is reported where it is verified.
         if (error.code() != Code::kReadFailed && error.code() != Code::kPickleLimit) continue;
         Finding finding = to_finding(error);
         finding.file = e.name, finding.warning = true, finding.rank = *rank;

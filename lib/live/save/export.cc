@@ -79,8 +79,8 @@ class LiveExporter {
     Region region;
     std::vector<ExportPart> parts;
   };
-  // Items that are not written, because others should be the same: those in the twin of the window must be
-  // those of the window at the same place. They are compared as they are written, after the cast.
+  // Items that are not written, because others should be the same: the items in the twin of the window must
+  // equal the items of the window at the same place. They are compared as they are written, after the cast.
   struct Compared {
     Move move;  // from the twin to the window
     i64 item_bytes, place;  // in the twin and in the window, of the item with number `first`

@@ -22,7 +22,7 @@ class Observer;
 class PlacedTensors;
 struct AllChunks;
 
-// What one rank wrote and received.
+// Bytes that one rank wrote and received.
 struct LiveExportCounts {
   i64 bytes_written = 0;   // by this rank
   i64 bytes_received = 0;  // bytes of shards, its own included

@@ -37,7 +37,7 @@ i64 widest_ratio(const ChunkJob& plan) {
   return ratio;
 }
 
-// The strides on the packed side are those of items one after the other.
+// The strides on the packed side fit items one after the other.
 ItemCopy ExportPart::packing(const u8* chunk_bytes, u8* sent, DType type) const {
   ItemCopy copy{chunk_bytes + dtype_bytes(type, move.from),
                 sent,

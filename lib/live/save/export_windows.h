@@ -27,7 +27,8 @@ struct ExportUnit {
 // batch.
 std::vector<std::vector<ExportUnit>> export_batches(const ChunkJob& plan, int ranks, i64 most_bytes);
 
-// The largest ratio of the size of a stored item to that of the written one, rounded up: 2 for fp32 to bf16.
+// The largest ratio of the size of a stored item to the size of the written one, rounded up: 2 for fp32 to
+// bf16.
 i64 widest_ratio(const ChunkJob& plan);
 
 // The items that one rank sends for a window, from one of its chunks. They are sent one after the other, in

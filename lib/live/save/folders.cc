@@ -103,8 +103,8 @@ class LiveHf final : public Target {
   const ChunkJob* exported = nullptr;
 };
 
-// The checkpoint of a live model. Its proof is that of its export: the chunks of all ranks make up every tensor of
-// the model, each item once.
+// The checkpoint of a live model. Its proof is the proof of its export: the chunks of all ranks make up every
+// tensor of the model, each item once.
 class LiveFsdp final : public Target {
  public:
   LiveFsdp(const LiveModel& model, const KeyTable& keys, const HfModel& source, const std::string& target)

@@ -29,7 +29,7 @@ struct LiveFolderOptions {
 // How these folders are staged, for callers that check beforehand whether a folder can be made.
 StagedFolder::Options live_staging(bool durable);
 
-// Names, types and packing of the tensors, config and tokenizer are those of the source. Returns the bytes of
+// Names, types and packing of the tensors, config and tokenizer are the source's. Returns the bytes of
 // all tensors. pre, for both functions: the model is loaded and wrapped, and `keys` are live_keys().
 i64 export_to_folder(const LiveModel& model, const KeyTable& keys, const HfModel& source,
                      const std::string& path, const LiveFolderOptions& options, Observer& observer);

@@ -13,7 +13,7 @@
 namespace mckpt::impl {
 namespace {
 
-// What the job refers to and keeps: its two sides, and the memory of the model as sources of bytes.
+// The parts that the job refers to and keeps: its two sides, and the memory of the model as sources of bytes.
 struct Saved {
   Saved(const LiveModel& model, const KeyTable& keys, const DcpLayout& layout, std::span<const i32> table_key)
       : live(model, keys), planned(layout, table_key) {

@@ -228,7 +228,7 @@ class MapDrawing {
     }
   }
 
-  // A part of the cell of the column, or of that of the whole tensor; never thinner than can be seen.
+  // A part of the cell of the column, or of the whole tensor's cell; never thinner than can be seen.
   void filled(bool merged, i64 column, const Place& p, double top, std::string_view kind) {
     const double left = merged ? kMargin + kNames : cell_x(column), width = merged ? kWhole : cell_width();
     const double high = std::max(p.height * kCellHeight, kind == "hole" || kind == "twice" ? 1.6 : 0.8);

@@ -27,7 +27,7 @@ def place(name):
 
 
 def model(name, layer, once=ONCE, only_in=(), **config):
-    """A folder with these tensors; those of `only_in` are in layer 1 alone."""
+    """A folder with these tensors; the tensors of `only_in` are in layer 1 alone."""
     shapes = dict(once)
     for n in range(LAYERS):
         shapes.update({f"model.layers.{n}.{leaf}": shape for leaf, shape in layer.items() if n == 1 or leaf not in only_in})
@@ -122,7 +122,7 @@ for folder, value in ((plain, "unknown; by its tensors the nearest family is lla
     done = mckpt(0, "inspect", folder)
     expect(f"family {value}" in done.stdout, f"inspect {folder}: {done.stdout[:400]}")
     expect((f"mckpt mappings draft {folder} map.json" in done.stderr) == (folder == plain), f"inspect {folder}: {done.stderr}")
-# Of families that explain as many tensors the one with the nearest name is named.
+# If families explain as many tensors, the one with the nearest name is named.
 named = place("named")
 shutil.copytree(TINY_MODEL, named)
 config = json.load(open(os.path.join(named, "config.json")))

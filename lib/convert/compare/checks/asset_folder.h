@@ -17,7 +17,7 @@ inline constexpr std::string_view kConfig = "config.json";
 
 struct AssetFolder {
   std::string path{};     // "": there is none
-  bool of_a_run = false;  // other files of the folder are those of a training run, and no assets
+  bool of_a_run = false;  // other files of the folder belong to a training run, and are not assets
 };
 
 // hf_assets in a checkpoint, or the folder of a model. "": there is none.

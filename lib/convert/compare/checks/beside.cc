@@ -100,8 +100,9 @@ class BesideCheck {
     return "code, which runs with trust_remote_code";
   }
 
-  // A file whose name says nothing; false if its bytes say nothing either. What cannot be read to its end is
-  // said: many programs put other bytes behind or between pickles, and zip archives are of any kind.
+  // A file whose name says nothing; false if its bytes say nothing either. A file that cannot be read to its
+  // end is reported: many programs put other bytes behind or between pickles, and zip archives are of any
+  // kind.
   bool look_at_unknown(const std::string& path, const std::string& name) {
     const UnknownFile kind = unknown_file(InputFile(path, opening_));
     if (kind == UnknownFile::kNothing) return false;
@@ -128,7 +129,8 @@ class BesideCheck {
     VerifyReport report;
     NameSet<std::string> judged = check_checkpoint(*store, cat("verify ", name), threads_, observer_, report);
     std::string inside = store->root().starts_with(path) ? store->root().substr(path.size()) : "";
-    // Pieces of one rank leave holes where those of the others are: the warning says that they are alone.
+    // Pieces of one rank leave holes where the pieces of the others are: the warning says that they are
+    // alone.
     if (std::ranges::find(report.findings, Code::kShardAlone, &Finding::code) != report.findings.end())
       std::erase_if(report.findings, [](const Finding& f) { return f.code == Code::kChunkHole; });
     for (Finding& f : report.findings) {

@@ -41,7 +41,8 @@ void check_beside(const std::string& path, const Store& store, const NameSet<std
 void check_beside(const std::string& path, const std::vector<Beside>& some, int threads,
                   const OpenOptions& opening, Observer& observer, VerifyReport& report);
 
-// For a comparison: lists the checkpoints beside that of one side, which are not compared. `whole`: with the path in front.
+// For a comparison: lists the checkpoints beside one side's, which are not compared. `whole`: with the path
+// in front.
 void name_beside(const std::string& path, const Store& store, bool whole, VerifyReport& report);
 
 }  // namespace mckpt::impl

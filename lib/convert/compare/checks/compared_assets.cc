@@ -35,7 +35,8 @@ namespace mckpt::impl {
 namespace {
 
 constexpr i64 kBlockBytes = 1 << 20;
-// What verl saves beside the files of its ranks, with the number of ranks, which is the grid of a run.
+// The file that verl saves beside the files of its ranks, with the number of ranks, which is the grid of a
+// run.
 constexpr std::string_view kFsdpConfig = "fsdp_config.json", kGridOfFsdp = ".world_size";
 
 bool is_safetensors_folder(const Store& store) { return store.driver().hf_folder; }
@@ -69,8 +70,8 @@ struct AssetSide {
 
 constexpr i64 kMostOfOneFile = 32, kMostCompared = i64{64} << 20;
 
-// Where two JSON files differ by value. Nothing for files that are not compared so: other files, large ones, and what
-// is no JSON.
+// Where two JSON files differ by value. Nothing for files that are not compared so: other files, large ones,
+// and files without JSON.
 std::optional<JsonDifferences> differences_of_json(const std::string& name, const AssetSide& a,
                                                    const AssetSide& b, bool quantization, bool types) {
   if (!name.ends_with(".json") ||
@@ -216,7 +217,7 @@ bool is_of_adapter(const std::string& name) {
   return std::ranges::find(kConfigsBeside, std::string_view(name)) != std::end(kConfigsBeside);
 }
 
-// What is compared of two sides, and what is not.
+// The files of two sides that are compared, and the files that are not.
 struct ComparedFiles {
   i64 count = 0;
   std::vector<Finding> found{};
@@ -238,7 +239,8 @@ std::string alone_text(const Store& tested, const Store& source, std::span<const
   return out;
 }
 
-// The files of two runs. What an adapter is multiplied by is a part of the model: a side without it is another one.
+// The files of two runs. The multiplier of an adapter is a part of the model: a side without it is another
+// model.
 void compare_files_of_runs(const Store& tested, const Store& source, bool every, VerifyReport& report,
                            ComparedFiles& out) {
   const std::vector<std::string> mine = files_of_run(tested), theirs = files_of_run(source);
@@ -282,7 +284,7 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
   const bool converted =
       dcp_dialect(tested) || dcp_dialect(source) || mine.of_a_run || theirs.of_a_run;
   if (assets && (dcp_dialect(source) || theirs.of_a_run)) theirs = {.path = *assets};
-  // Of two folders of models, one that lost its config.json still has its other assets.
+  // If one of two model folders lost its config.json, it still has its other assets.
   if (is_safetensors_folder(tested) && is_safetensors_folder(source) && mine.path.empty() != theirs.path.empty())
     mine.path = tested.root(), theirs.path = source.root();
   ComparedFiles out;

@@ -62,7 +62,8 @@ struct Unlike {
   float weight = 0, main = 0;
 };
 
-// What one thread compares with. A reader keeps the tensor open that it read last, so each side has its own.
+// The buffers with which one thread compares. A reader keeps the tensor open that it read last, so each side
+// has its own.
 class PairReader {
  public:
   PairReader(const Store& store, const StoreFiles& files, Observer& observer)

@@ -7,8 +7,8 @@ class Store;
 struct VerifyReport;
 
 // Adds the check where they differ. `problem`: a difference is a problem; otherwise a warning, because no
-// conversion copies them. Views that decode or merge have those of the files behind them. Returns whether they
-// are equal, or need not be.
+// conversion copies them. Views that decode or merge have the metadata of the files behind them. Returns
+// whether they are equal, or need not be.
 bool compare_metadata(const Store& tested, const Store& source, bool problem, VerifyReport& report);
 
 }  // namespace mckpt::impl

@@ -40,8 +40,8 @@ bool is_unknown(Code code) {
          code == Code::kModuleMissing;
 }
 
-// Compares as an export does. What the names were compared with; empty: nothing says which tensors the model
-// has.
+// Compares as an export does. The source of the names to compare with; empty: nothing says which tensors the
+// model has.
 std::string compare_with_assets(const Store& store, const std::string& assets,
                                 const std::string& model_dict, int threads, std::vector<Finding>& odd) {
   std::unique_ptr<Store> again = open_store(store.root(), store.opening());
@@ -74,7 +74,7 @@ std::string settings_text(const std::vector<UnlikeSetting>& unlike) {
   return out;
 }
 
-// Compares the settings with those of the checkpoint's own config.json, which decide what the model computes
+// Compares the settings with the checkpoint's own config.json: settings that decide what the model computes
 // and are not seen in names and shapes. Returns what was not compared.
 std::string compare_settings(const Store& store, const std::string& assets, std::vector<Finding>& odd) {
   constexpr const char* kNotCompared = "names and shapes, not the settings of config.json";

@@ -6,8 +6,8 @@
 //         problem[MC2005]: the tensors and the model do not match: 1 missing: model.norm.weight
 //   -     model    not compared with config.json: the model type is unknown
 //
-// The tensors are those of the class that `architectures` names: for a class with another head than that of
-// the family's table, those that hf/folder/model_class.h says, though no conversion takes such a model.
+// The expected tensors belong to the class that `architectures` names: for a class with another head than the
+// family's table, the tensors that hf/folder/model_class.h says, though no conversion takes such a model.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ class Store;
 struct VerifyReport;
 
 // Adds the check if the store is a folder of safetensors files with a config.json and nothing is wrong with
-// the files themselves. Of any other checkpoint, only if its own config.json is not that of its tensors, so
-// that no export takes it.
+// the files themselves. Checks any other checkpoint only if its own config.json does not describe its
+// tensors, so that no export takes it.
 void check_model(const Store& store, int threads, VerifyReport& report);
 
 // Adds the check of a checkpoint of any kind against the model of a folder `assets`: the names and shapes

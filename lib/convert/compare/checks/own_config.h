@@ -1,4 +1,4 @@
-// The check "model" of a checkpoint that is no Hugging Face folder, against its own config.json.
+// The check "model" of a checkpoint that is not a Hugging Face folder, against its own config.json.
 #pragma once
 
 namespace mckpt::impl {

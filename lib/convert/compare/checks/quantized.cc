@@ -81,7 +81,7 @@ void check_quantized(const Store& store, int threads, VerifyReport& report) {
     model = recognise(store, quant_declaration_of(store));
   } catch (const Error& e) {
     const bool unread = e.code() == Code::kBadConfig;
-    // What else makes a config unreadable is a finding of another check.
+    // Any other fault of a config is a finding of another check.
     if (!unread && e.code() != Code::kQuantized) return;
     check.status = unread ? Check::Status::kFail : Check::Status::kNone;
     check.note = cat("not checked: ", e.message());

@@ -37,7 +37,7 @@ bool is_by_manifest(const VerifyReport& report) {
   return manifest != report.checks.end() && manifest->status == Check::Status::kPass;
 }
 
-// What is said where files could have changed places.
+// The note about files that could have changed places.
 std::string order_note(const Store& store, const VerifyReport& report) {
   const bool unsaid = !is_by_manifest(report) && order_is_unsaid(store);
   return unsaid ? cat("order of the ranks: not checked (", kOrderUnsaid, ")") : "";
@@ -87,7 +87,7 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, i
   options.copies = CopyUse::kRead;
   options.assets = assets;
   options.states = StateUse::kRead;
-  std::string states;  // why those of the optimizer are not compared
+  std::string states;  // why the optimizer's are not compared
   auto open = [&] {
     const Opened opened =
         open_sharded(open_store(store.root(), options.model.files), {.source = store.root(), .how = options});

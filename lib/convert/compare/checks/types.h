@@ -32,10 +32,10 @@ struct TypeClaim {
   DType given = DType::kF32;
   DtypeRules rules{};
 
-  // Of a tensor of the name; `own`: its type before the conversion. Nothing if any type will do.
+  // The type of a tensor of this name; `own`: its type before the conversion. Nothing if any type will do.
   std::optional<DType> of(std::string_view name, DType own) const;
-  // Of a key of a checkpoint. Parameters without a main weight keep their own type: buffers, and frozen ones
-  // unless `frozen_have_main`, as under Megatron-FSDP v2.
+  // The type of a key of a checkpoint. Parameters without a main weight keep their own type: buffers, and
+  // frozen ones unless `frozen_have_main`, as under Megatron-FSDP v2.
   std::optional<DType> of(const ModelParameter& parameter, std::string_view key, DType own,
                           bool frozen_have_main) const;
 };

@@ -15,7 +15,8 @@ namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostOldPickleBytes = i64{1} << 20, kMostConfigBytes = i64{16} << 20;
-// What a pickle without a mark can begin with: GLOBAL, INST, MARK, PUT-less values and empty containers.
+// The opcodes with which a pickle without a mark can begin: GLOBAL, INST, MARK, PUT-less values and empty
+// containers.
 constexpr std::string_view kOldBegins = "ci(]}lt)dINSVFLKMJTUXG";
 
 // As Python spells modules and classes: letters of other scripts too.

@@ -101,7 +101,7 @@ class Rows {
     });
   }
 
-  // Objects that cannot be read are those of A, or as their finding says of B.
+  // Objects that cannot be read belong to A, or to B if their finding says so.
   char side_of(const Finding& f, std::string_view check) const {
     if (check == "path" || check == "scales") return 'a';
     if (check == "source") return 'b';
@@ -173,7 +173,7 @@ void say_base(const std::string& a, const std::string& b, const OpenOptions& fil
                                 " with the adapter in it");
 }
 
-// What tensors look like, found with the two sides as they were compared.
+// Hints about tensors, found with the two sides as they were compared.
 struct Hints {
   bool looked = false;
   i64 beyond = 0;

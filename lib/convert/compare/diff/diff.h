@@ -57,7 +57,7 @@ struct DiffRow {
 };
 // "only_a", "values", ...
 std::string_view kind_name(DiffRow::Kind kind);
-// What a tensor of the name is for, as lists and counts of a diff take it.
+// The purpose of a tensor of this name, as lists and counts of a diff take it.
 StatePart diff_part(std::string_view name);
 
 struct Diff {

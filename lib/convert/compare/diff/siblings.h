@@ -23,8 +23,8 @@ class Siblings {
  public:
   Siblings(const Store& a, const Store& b);
 
-  // For a tensor of A and that of the same name in B, which differ: whose values it has, in words; "" if
-  // those of no sibling. Reads the beginning of all siblings, and what begins alike as a whole. Throws what
+  // For a tensor of A and the tensor of the same name in B, which differ: whose values it has, in words; ""
+  // if no sibling's. Reads the beginning of all siblings, and what begins alike as a whole. Throws what
   // TensorReader::read() throws.
   std::string hint(i64 of_a, i64 of_b);
 

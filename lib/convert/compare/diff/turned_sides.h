@@ -1,6 +1,6 @@
 // Pairs that can be compared in one order alone: the tensors of a Megatron checkpoint with what importing a checkpoint
-// with the model's own names would write. Given the other way round they are turned, and what is found is turned back,
-// so that the answer and every refusal are those of the first order.
+// with the model's own names would write. Given the other way round they are turned, and the findings are
+// turned back, so that the answer and every refusal are the same as in the first order.
 #pragma once
 
 namespace mckpt::impl {

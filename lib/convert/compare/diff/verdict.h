@@ -13,7 +13,7 @@ namespace mckpt::impl {
 
 struct Diff;
 
-// What the two sides have of tensors, counted by name.
+// The tensors of the two sides, counted by name.
 struct DiffCounts {
   i64 values = 0, alike = 0, only_a = 0, only_b = 0, headers = 0, casts = 0, others = 0;
   i64 equal = 0;        // compared, and each bit is the same

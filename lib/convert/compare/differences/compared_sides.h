@@ -37,7 +37,7 @@ class ComparedSides {
 
   // Whether an opener reported that the chunks of a tensor do not cover it.
   bool have_holes() const { return holes_; }
-  // Whether the chunks of a tensor are those of every item, as far as an opener reported otherwise. `store`: the
+  // Whether the chunks of a tensor have every item, as far as an opener reported otherwise. `store`: the
   // side, or a view of it under other names, of which only holes are known.
   bool covers(Side side, const Store& store, i64 tensor) const;
   bool wrong() const { return wrong_[kTested] || wrong_[kSource]; }

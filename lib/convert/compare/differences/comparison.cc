@@ -39,7 +39,7 @@ std::function<bool(i32 key)> cast_test(const std::set<i32>& cast) {
   return [&](i32 key) { return cast.contains(key); };
 }
 
-// A place in a file of the tested side. Of bytes that are computed: the file that they are made of, and -1.
+// A place in a file of the tested side. For bytes that are computed: the file that they are made of, and -1.
 struct RealPlace {
   std::string file;
   i64 offset;

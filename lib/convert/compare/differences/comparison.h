@@ -46,7 +46,7 @@ struct ComparedChunks {
   std::function<ChunkJob(const ChunkList& some)> job;  // makes the job that writes these chunks
   // The tensors of the source that chunks of the key are made of.
   std::function<std::vector<i64>(i32 key)> made_of;
-  // Compares a tensor that is not stored row by row with that of the key; false: it cannot. Or empty.
+  // Compares a tensor that is not stored row by row with the tensor of the key; false: it cannot. Or empty.
   std::function<bool(i32 tensor, i32 key)> by_values{};
 };
 
@@ -72,7 +72,7 @@ class Comparison {
   void note_types(const std::string& tensor, std::string tested, std::string source);  // if they differ
   // Notes a tensor that the conversion leaves out. It is named, with the reason, but does not make the sides unequal.
   void set_aside(std::string reason, UnlikeTensor tensor);
-  // Names a tensor that is no part of what is compared: it is not missing on the other side.
+  // Names a tensor that is not part of the comparison: it is not missing on the other side.
   void leave_beside(const std::string& reason, std::string tensor);
   // Adds the check "against", "path" and "source" if something is wrong with that side, and "overflow" if casts lost
   // values. Returns whether everything that is chosen was compared and is equal. Throws kInterrupted, and

@@ -1,4 +1,4 @@
-// What a comparison counts of tensors that differ.
+// The counts that a comparison makes of tensors that differ.
 #pragma once
 
 #include <functional>
@@ -18,13 +18,13 @@ struct Counting {
   bool first_decides = false;  // all that is asked is whether the two are alike: nothing is read after a difference
   bool turned = false;  // the caller exchanged the sides: what is expected is of the tested one
   std::function<Tolerance(const std::string& tensor)> within{};  // empty: only equal items are alike
-  // Called once with the two sides under the names by which they were compared, if each tensor was compared with
-  // that of its name.
+  // Called once with the two sides under the names by which they were compared, if each tensor was compared
+  // with the tensor of its name.
   std::function<void(const Store& tested, const Store& source, const VerifyReport& report)> when_compared{};
 };
 
 // Writes the bits of `expected` over every NaN of `found` where both have one: the casts of other programs give a
-// NaN other bits. Other types than those of casts stay as they are. pre: stretches of as many whole items.
+// NaN other bits. Types that no cast makes stay as they are. pre: stretches of as many whole items.
 void adopt_nans(DType dtype, std::span<const u8> expected, std::span<u8> found);
 
 // How two stretches of a tensor differ.

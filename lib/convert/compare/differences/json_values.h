@@ -1,5 +1,5 @@
 // Two JSON documents, compared by value: in which places they differ. Spaces, the order of keys and the
-// spelling of a number are no difference.
+// spelling of a number do not count as differences.
 //
 //   {"dtype": "bfloat16", "rope": {"theta": 1e6}}     {"dtype": "float32", "rope": {"theta": 1e7}, "x": [1]}
 //
@@ -25,7 +25,7 @@ struct JsonDifference {
 
 struct JsonDifferences {
   i64 count = 0;
-  std::vector<JsonDifference> first{};  // in the order of the places in a, then those of b
+  std::vector<JsonDifference> first{};  // in the order of the places in a, then the places in b
 };
 
 // `most`: how many are listed. Values are shown as JSON, cut behind 80 bytes.

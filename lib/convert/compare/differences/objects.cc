@@ -120,8 +120,8 @@ class Objects {
  private:
   void alone(i64 place, const std::string& name, bool of_path) {
     bool can_be_made = std::ranges::find(kMade, name) != std::end(kMade);
-    // What this side alone has, a change of format has made, whichever side is the view; what it lacks, its
-    // format lacks.
+    // An object that this side alone has was made by a change of format, whichever side is the view; an
+    // object that it lacks, its format lacks.
     if (can_be_made && (found_.is_made() || (of_path && expected_.is_made()))) {
       std::lock_guard lock(mutex_);
       out_.made.push_back(name);

@@ -1,4 +1,4 @@
-// What two checkpoints contain besides tensors, compared value by value: the args, the iteration, settings of
+// Objects of two checkpoints besides tensors, compared value by value: the args, the iteration, settings of
 // the optimizer, random states.
 //
 //   args .lr           expected 0.0003, found 0.0001      a finding
@@ -37,7 +37,7 @@ struct ObjectDifferences {
 // The end of a finding about an object that cannot be read, of the side that is not the tested one.
 std::string of_side(std::string_view path);
 
-// One side: the facts of its run, each under the name of its object. What it is made of outlives it.
+// One side: the facts of its run, each under the name of its object. The things that it refers to outlive it.
 struct ObjectSide {
   // Each object of the store is a fact.
   ObjectSide(const Store& of) : store(of), facts(facts_of_objects(of)) {}

@@ -1,5 +1,5 @@
 // A group and the options of a parameter are equal if each field is. `params` and the mark of experts, which
-// Megatron-FSDP does not set, are no options, and the count of steps may be beside the groups.
+// Megatron-FSDP does not set, are not options, and the count of steps may be beside the groups.
 #include "convert/compare/differences/option_groups.h"
 
 #include <algorithm>
@@ -122,7 +122,7 @@ class OptionGroups {
     }
   }
 
-  // `of_tested`: the groups are those of the tested side.
+  // `of_tested`: the groups belong to the tested side.
   void find_groups(const SideOptions& by_parameter, const ParamGroups& groups, const PickleValue* args,
                    bool of_tested) {
     auto compared = [&](const Options& parameter, PickleValue group) {

@@ -3,7 +3,7 @@
 // they say, in any order:
 //
 //   the other side has options by parameter   each parameter's are those of a group that may be its own, and every group
-//                                             is that of a parameter
+//                                             is a parameter's
 //   the other side has such groups too        each group has an equal one
 //
 //   the other side has neither                nothing is compared: the conversion lost them

@@ -57,8 +57,8 @@ bool is_plain(const Store& store, i64 tensor) {
   }
 }
 
-// Whether the items of both sides can be compared: as they are, cast to those of the tested side, or, for a list of
-// differences, in a type that has all values of both.
+// Whether the items of both sides can be compared: as they are, cast to the tested side's type, or, for a
+// list of differences, in a type that has all values of both.
 bool is_alike(const Store& tested, i64 t, const Store& source, i64 s, bool all) {
   const DType from = source.dtype(s), to = tested.dtype(t);
   return (from == to || (is_castable(from) && is_castable(to)) || (all && common_type(to, from))) &&
@@ -198,7 +198,7 @@ class PairComparison {
   }
 
  private:
-  // Of one pair. Without a difference `at` is -1.
+  // The counts of one pair. Without a difference `at` is -1.
   struct Found {
     i64 at = -1;
     std::optional<Difference> counts{};

@@ -17,7 +17,7 @@ class SideReader {
   // The store outlives it.
   explicit SideReader(const Store& store);
 
-  // The type in which items are read for a comparison with those of type `other`.
+  // The type in which items are read for a comparison with items of type `other`.
   DType type(i64 tensor, DType other) const;
   // Passes the items [begin, end) in that type, in order, with where they begin in the tensor, in bytes.
   void read(i64 tensor, DType type, i64 begin, i64 end, const TensorReader::Take& take);

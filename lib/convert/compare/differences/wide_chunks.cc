@@ -50,8 +50,8 @@ class CastBytes final : public ByteSource {
   std::shared_ptr<const ByteSource> owned_;
 };
 
-// Of the chunks of one record. Chunks that cannot be found are reported by the comparison; items of less than a
-// byte are not told apart.
+// Marks the chunks of one record. Chunks that cannot be found are reported by the comparison; items of less
+// than a byte are not told apart.
 void mark_shared(const Store& store, const StoreChunks& chunks, std::span<const i64> record,
                  std::vector<bool>& out) {
   struct Extent {

@@ -25,7 +25,7 @@
 
 namespace mckpt::impl {
 
-// By chunk, whether bytes of it are also those of an earlier one with another key: of a storage that two tensors
+// By chunk, whether bytes of it also belong to an earlier one with another key: of a storage that two tensors
 // share. Reads no header of a chunk whose record is its own.
 std::vector<bool> shared_chunks(const Store& store, const StoreChunks& chunks);
 

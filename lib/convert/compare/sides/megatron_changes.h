@@ -1,4 +1,4 @@
-// What a conversion between two checkpoints of Megatron changes on purpose.
+// The changes that a conversion between two checkpoints of Megatron makes on purpose.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace mckpt::impl {
 class CheckpointModel;
 struct CompareOptions;
 
-// Of a conversion that keeps the names: the states that it leaves out.
+// In a conversion that keeps the names: the states that it leaves out.
 Changes changes_under_own_names(const Store& source, const CompareOptions& options);
 // The same between checkpoints that may have the model's own names: weights are cast, and no state of the optimizer.
 // Refers to both stores.
@@ -19,7 +19,7 @@ Changes changes_under_own_names(const Store& tested, const Store& source, const 
 // as in stores whose model is not found.
 std::vector<bool> types_asked_of(const Store& tested, const Store& source, const CompareOptions& options);
 
-// What the format of the result changes, beside the names.
+// The changes that follow from the format of the result, beside the names.
 struct Into {
   bool v2 = false;  // Megatron-FSDP v2, and the source is not: fp32 weights, and no place beside the state dict
   bool ranks_of_weights = false;  // files of ranks, which have weights only

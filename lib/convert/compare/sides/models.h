@@ -12,7 +12,7 @@ struct CheckpointOptions;
 
 // How the two sides are compared that are checkpoints of one model, or not.
 enum class Models : u8 { kOne, kTwo, kTwoByOwnNames };
-// `assets`: those of either side; "": neither has any.
+// `assets`: either side's; "": neither has any.
 Models models_of(const Store& tested, const Store& source, const std::string& assets,
                  const CheckpointOptions& opening);
 

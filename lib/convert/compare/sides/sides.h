@@ -67,8 +67,8 @@ struct SidePaths {
 Sides open_sides(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const SidePaths& paths,
                  const CompareOptions& options);
 
-// What quantising the source like the model at `paths.tested` gives, computed when it is read; null: the source has not
-// its tensors. Throws what opening the source throws.
+// The source quantised like the model at `paths.tested`, computed when it is read; null: the source lacks its
+// tensors. Throws what opening the source throws.
 std::unique_ptr<Store> quantized_like(const SidePaths& paths, const CompareOptions& options);
 // `codes`: a quantised model as it is stored; `made`: what quantized_like() returned.
 Sides sides_of_codes(std::unique_ptr<Store> codes, std::unique_ptr<Store> made);

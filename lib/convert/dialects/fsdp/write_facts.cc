@@ -1,4 +1,4 @@
-// What changes is settled first: values become pickles of the result. Then every fact gets its name and its
+// Changes are settled first: values become pickles of the result. Then every fact gets its name and its
 // record.
 #include "convert/dialects/fsdp/write_facts.h"
 

@@ -24,7 +24,7 @@ struct Grid;
 struct MegatronArgs;
 struct RunEntries;
 
-// What the facts say of the result. All references outlive the struct.
+// The facts of the result that are written. All references outlive the struct.
 struct FsdpResult {
   const ModelMap& map;
   const Grid& grid;
@@ -35,7 +35,7 @@ struct FsdpResult {
   // grid with pipeline stages; what Megatron does not load a checkpoint without is added.
   bool other_format = false;
   const MegatronArgs* made = nullptr;  // args where the source has none; null: the model is not known
-  i64 made_iteration = 0;              // that of a source which says none
+  i64 made_iteration = 0;              // the number of a source that records none
 };
 
 // The facts of the result. Objects that it does not have are counted in `left_out`.

@@ -34,7 +34,7 @@ std::optional<std::size_t> chunk_of_section(std::string_view section);
 std::vector<std::string> names_in_files(const ModelParameter& p);
 std::string name_in_file(const ModelParameter& p, const Spelling& spelling);
 
-// What a rank's tensor of a parameter has of one key of fsdp_dtensor: rows of the tensor, and their box.
+// The part of one key of fsdp_dtensor in a rank's tensor of a parameter: rows of the tensor, and their box.
 struct RankRow {
   FsdpTensor box;
   Piece piece;
@@ -48,7 +48,8 @@ class RankTable {
   RankTable(const ModelMap& map, const RunSetup& setup, const Grid& grid, PipelineSplit split);
 
   i64 chunks() const { return split_.chunks(); }
-  // What a chunk of the cell's rank has. Their global names are those of parameters that one rank alone has.
+  // The parameters of a chunk of the cell's rank. Their global names are the names of parameters that one
+  // rank alone has.
   std::vector<ModelParameter> parameters(const Cell& cell, i64 chunk) const;
   // Where a tied model has MTP and the output layer in one chunk, Megatron takes the embedding that MTP has
   // there for the output, and the weight of the output layer keeps what it began with.

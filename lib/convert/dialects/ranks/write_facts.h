@@ -15,7 +15,7 @@ namespace mckpt::impl {
 class ModelMap;
 struct RunEntries;
 
-// What the facts say of the result. All references outlive the struct, and what it is given to.
+// The facts of the result that are written. All references outlive the struct, and what it is given to.
 struct RanksResult {
   const ModelMap& map;
   const RunEntries& entries;  // of config.json, for args where the source has none
@@ -24,7 +24,7 @@ struct RanksResult {
   std::optional<i64> iteration{};  // none: the run that loads the files begins
 };
 
-// The args are those of the facts, with what the conversion changes, or made of the model. Notes say which
+// The args come from the facts, with the changes of the conversion, or are made of the model. Notes say which
 // args keep values that may be wrong.
 RankPlan::WriteFront rank_front(const RunFacts& facts, const RanksResult& result, Notes& notes);
 

@@ -1,5 +1,5 @@
-// Parameters that fsdp_dtensor has whole and torch_dist in parts (those of Mamba's mixers) are in the table
-// too: they are put together, and never taken apart.
+// Parameters that fsdp_dtensor has whole and torch_dist in parts (the parameters of Mamba's mixers) are in
+// the table too: they are put together, and never taken apart.
 #include "convert/dialects/state_dict/table.h"
 
 #include "core/fsdp/grid.h"

@@ -43,7 +43,7 @@ class MakingWhole {
 
  private:
   struct Place {
-    const CheckpointKey* part = nullptr;  // null: the tensor is no part of anything
+    const CheckpointKey* part = nullptr;  // null: the tensor is part of nothing
     std::string field;
     bool value = false;  // without dimensions
     WholeId id() const { return {part->parameter, field, value}; }

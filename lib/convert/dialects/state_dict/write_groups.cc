@@ -29,7 +29,7 @@ struct Item {
   std::optional<float> value{};  // of a tensor
 };
 
-// Parameters with equal options, all but the step. The facts are those of the first one.
+// Parameters with equal options, all but the step. The facts are the first one's.
 struct Group {
   std::vector<std::pair<const RunFact*, std::string>> options{};  // with their pickles
   std::vector<std::string> parameters{};
@@ -61,7 +61,7 @@ std::vector<Item> kept_list(const RunFacts& facts, const SavedPlaces& places) {
   return out;
 }
 
-// `without`: names of which the facts have options, and which are no parameters.
+// `without`: names that have options in the facts, and are not parameters.
 void note_list(i64 steps, i64 without, Notes& notes) {
   if (steps > 0)
     notes.note(cat(
@@ -113,8 +113,8 @@ std::vector<Item> made_list(const RunFacts& facts, const KeyTable& keys, const C
   return out;
 }
 
-// Named by the part in front of the first dot: the states of a schedule are a dozen objects. What a reader
-// made of entries of one object is named, but counts as no object.
+// Named by the part in front of the first dot: the states of a schedule are a dozen objects. A fact that a
+// reader made of entries of one object is named, but does not count as an object.
 void note_left_out(const RunFacts& facts, bool weights_only, WrittenFacts& out) {
   std::vector<std::string> names;
   for (const RunFact& f : facts.all) {

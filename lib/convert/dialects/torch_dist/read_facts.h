@@ -13,7 +13,7 @@ namespace mckpt::impl {
 
 struct ModelParameter;
 
-// `with_states`: the parameters that have states, or none where options are not wanted. Options are those of
+// `with_states`: the parameters that have states, or none where options are not wanted. Options are given for
 // all of them, or none if the group of one is not certain: then the facts have the groups. Objects that a run
 // wrote beside the common state are hidden. Throws what reading the common state throws.
 RunFacts torch_dist_facts(const Store& store, std::span<const ModelParameter* const> with_states = {});

@@ -1,6 +1,6 @@
-// Options of parameters are grouped by their bytes, as in write_groups.h; the groups of experts are those of
-// the parameters of experts. content_metadata has the fields that Megatron's own save has and that decide
-// keys: a run takes them from the checkpoint before it asks for tensors.
+// Options of parameters are grouped by their bytes, as in write_groups.h; the groups of experts hold the
+// parameters of experts. content_metadata has the fields that Megatron's own save has and that decide keys: a
+// run takes them from the checkpoint before it asks for tensors.
 #include "convert/dialects/torch_dist/write_facts.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::string pickle_text(std::string_view text) {
   return w.finish();
 }
 
-// Of protocol 2, whatever the protocol of the object is.
+// In protocol 2, whatever the protocol of the object is.
 std::string pickle_of(const RunFacts& facts, const RunFact& f) {
   if (f.object < 0) return f.pickle;
   const std::string stored = facts.pickle(f);

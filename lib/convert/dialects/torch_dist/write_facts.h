@@ -25,13 +25,13 @@ namespace mckpt::impl {
 
 class KeyTable;
 
-// What the facts say of the result. All references outlive the struct.
+// The facts of the result that are written. All references outlive the struct.
 struct TorchDistResult {
   const TorchDistRun& run;
   const KeyTable& keys;
   MegatronArgs made;               // where the source has no args; their iteration follows from the facts
   i64 source_rows = 0;             // of the vocabulary in the source
-  std::optional<i64> iteration{};  // none: that of the facts, or 0
+  std::optional<i64> iteration{};  // none: the facts' iteration, or 0
   std::string state_form{};        // "fully_sharded_model_space"; "": without states of the optimizer
 
   bool has_states() const { return !state_form.empty(); }

@@ -29,7 +29,7 @@ class ExportedValues final : public Store {
   ~ExportedValues() override;
 
   const Opened& opened() const { return opened_; }
-  // What an export writes, for its proof.
+  // The layout that an export writes, for its proof.
   const HfLayout& layout() const { return hf_; }
   const PlacedTensors& tensors() const { return tensors_; }
 

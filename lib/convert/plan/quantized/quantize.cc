@@ -70,8 +70,8 @@ std::string text_in(const Folder& folder, const char* name) {
   });
 }
 
-// The files beside the weights, with a config that declares what they are. A config that is that of the
-// pattern but for the declaration becomes the pattern's own, byte for byte.
+// The files beside the weights, with a config that declares what they are. A config that differs from the
+// pattern's only in the declaration becomes the pattern's own, byte for byte.
 SideFiles assets_of(const QuantizeOptions& options, const std::string& assets, const std::string& entry) {
   SideFiles files = plan_assets(assets, "", options.files);
   std::erase_if(files.copies,
@@ -185,7 +185,7 @@ Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to) {
   auto values = std::make_unique<ExportedValues>(std::move(opened), types);
   const ExportedValues& exported = *values;
   const CheckpointModel& model = *exported.opened().sharded;
-  // The tensors that are quantised are those of an export, which is proved as every other.
+  // The tensors that are quantised are the tensors of an export, which is proved as every other.
   const ChunkJob job = export_job(&model.store(), model.keys(), model.chunks(), exported.tensors());
   ProofInput proof = export_proof(model.keys(), exported.layout());
   proof.threads = options.threads;

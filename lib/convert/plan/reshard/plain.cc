@@ -1,4 +1,4 @@
-// The tensors and objects are those of `to-dcp`; what is written around them is an iteration of a run.
+// The tensors and objects are written as in `to-dcp`; around them is an iteration of a run.
 #include "convert/plan/reshard/plain.h"
 
 #include "convert/dialects/torch_dist/read_facts.h"

@@ -1,5 +1,5 @@
 // Plans a resharding: the tensors by Resharding, the facts of the run by the writer of fsdp_dtensor or, for a
-// state dict of v2, by that of its list of groups.
+// state dict of v2, by the writer of its list of groups.
 #include "convert/plan/reshard/reshard.h"
 
 #include <algorithm>

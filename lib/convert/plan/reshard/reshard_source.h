@@ -1,5 +1,5 @@
-// What a checkpoint is resharded from: the checkpoint, and optimizer states that the ranks of its training
-// run may have saved in files of their own:
+// The source of a resharding: the checkpoint, and optimizer states that the ranks of its training run may
+// have saved in files of their own:
 //
 //   ckpt/iter_0000010/.metadata, __0_0.distcp, ...     model()
 //   states/optim_rank_0.pt, optim_rank_1.pt, ...       rank_states()
@@ -71,7 +71,7 @@ class ReshardSource {
   bool drops_tensor(i32 tensor) const;
   // Whether the result has states of the optimizer under the names of fsdp_dtensor.
   bool has_states() const;
-  // Of the checkpoint and of the ranks' files, whose groups go with their states.
+  // The facts of the checkpoint and of the ranks' files, whose groups go with their states.
   RunFacts facts() const;
   // The assets that the result gets. Those that mckpt put beside a checkpoint are copied even if the model is
   // treated as unknown.

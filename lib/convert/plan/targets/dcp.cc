@@ -80,7 +80,7 @@ void refuse_types(const Store& store, const ToDcpOptions& options) {
         .help("mckpt convert reshard SRC DST has a `dtype` for them");
 }
 
-// What becomes of the types: floats of the model are cast, all else keeps its own. `is_model`: by tensor of
+// The types of the result: floats of the model are cast, all else keeps its own. `is_model`: by tensor of
 // the store; empty: all are the model's.
 PlainLayout::Typing types_of(const Store& store, std::optional<DType> dtype, std::vector<bool> is_model) {
   if (!dtype) return {};

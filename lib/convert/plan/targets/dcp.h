@@ -6,7 +6,7 @@
 //   any other checkpoint the tensors of the model, in the dict in which they were, or in `section`:
 //                        model.safetensors, "app.model."   -->   {"app": {"model": {"lm_head.weight": ...}}}
 //
-// The folder is no iteration of a training run: it has no tracker file.
+// The folder is not an iteration of a training run: it has no tracker file.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,8 @@ struct ToDcpOptions {
   std::optional<std::string> assets{};
   std::string model_dict{};   // as in OwnModelOptions
   bool weights_only = false;  // leave the states of the optimizer out
-  // Of the floating-point tensors of the model; none: as they are stored. Those beside it keep their types
+  // The type of the floating-point tensors of the model; none: as they are stored. Those beside it keep their
+  // types
   std::optional<DType> dtype{};
   std::vector<Code> accept{};  // codes of damage that is accepted
   OpenOptions files{};

@@ -67,7 +67,7 @@ void refuse_misfit(const ModelMap& map, const RankRun& run) {
   map.parameters(run.grid, Cell{}, run.run, split.part(0, 0));
 }
 
-// A checkpoint has every parameter in the type of its run, which need not be that of the config.
+// A checkpoint has every parameter in the type of its run, which need not be the config's.
 Adjust as_stored(const Opened& source, const RankRun& run) {
   if (!source.sharded || run.run.params_dtype) return [](std::vector<ModelParameter>&) {};
   return [types = source.sharded->stored_types()](std::vector<ModelParameter>& parameters) {
@@ -180,7 +180,7 @@ bool has_old_mtp(const Store& ranks) {
   return false;
 }
 
-// What a resharding takes from its source, where it is to be like it.
+// The options that a resharding takes from its source, where it is to be like it.
 ToRanksOptions settled(ToRanksOptions options, const Opened& source, Notes& notes) {
   if (!options.like_source) return options;
   const i64 states = states_of(source);

@@ -29,7 +29,7 @@ namespace {
 // distributed one does. Megatron-FSDP's is always distributed.
 constexpr std::string_view kMain = "fp32_param", kReshardableMain = "param";
 
-// What a run with Megatron's own modules names otherwise in torch_dist is the norm in front of experts.
+// A run with Megatron's own modules names one thing otherwise in torch_dist: the norm in front of experts.
 void refuse_without_effect(const Spelling& spelling, const ModelMap& map) {
   if (spelling.usual()) return;
   const std::vector<LayerSpec>& layers = map.model().text.layers;
@@ -164,7 +164,7 @@ i32 Recut::kind_named(std::string_view kind) {
   return static_cast<i32>(at - kinds_.begin());
 }
 
-// The states of each key of the target: those of which the source has the group.
+// For each target key, the states whose group the source has.
 void Recut::list_states() {
   std::map<i32, DType> stored;  // by group
   for (i32 t = 0; t < std::ssize(key_of_); t++)

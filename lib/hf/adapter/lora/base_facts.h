@@ -1,4 +1,4 @@
-// What is known of the model that an adapter is for, beside its tensors.
+// Facts of the model that an adapter is for, beside its tensors.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace mckpt::impl {
 
-// Names of a model's tensors in memory, which adapters have, as those of its folder. Which they are depends on
-// the model; who opens an adapter gives them.
+// Names of a model's tensors in memory, which adapters have, as names of its folder. Which they are depends
+// on the model; who opens an adapter gives them.
 class MemoryNames {
  public:
   virtual ~MemoryNames() = default;

@@ -20,7 +20,7 @@ constexpr std::string_view kRead[] = {"peft_type",           "r",
                                       "layers_pattern",      "layers_to_transform",
                                       "ensure_weight_tying", "trainable_token_indices",
                                       "auto_mapping",        "lora_dropout"};
-// Of those that are read, the ones that only say which base was trained, and how.
+// Entries that are read and only say which base was trained, and how.
 constexpr std::string_view kOfTraining[] = {"auto_mapping", "base_model_name_or_path", "lora_dropout"};
 // How training began, and what it is for: the names and values of the tensors say the rest.
 constexpr std::string_view kWithoutEffect[] = {"eva_config",     "inference_mode",    "megatron_core",

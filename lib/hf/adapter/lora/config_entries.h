@@ -1,5 +1,5 @@
-// What is known of the entries of adapter_config.json: an entry is read, it does not change the merged model,
-// or its adapters are not computed.
+// The entries of adapter_config.json: an entry is read, it does not change the merged model, or its adapters
+// are not computed.
 #pragma once
 
 #include <string_view>

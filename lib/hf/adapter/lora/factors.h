@@ -1,4 +1,4 @@
-// What the tensors of an adapter must be among themselves and by its config: no base is needed to see it.
+// Rules for the tensors of an adapter among themselves and by its config: no base is needed to check them.
 //
 //   X.lora_A.weight [r, in], X.lora_B.weight [out, r]     both are there, with the r of the config for X
 #pragma once
@@ -16,16 +16,16 @@ class Store;
 struct FactorPair;
 struct LoraConfig;
 
-// The checks of one adapter. Store and config outlive it. Names are those of modules in the model.
+// The checks of one adapter. Store and config outlive it. Names are names of modules in the model.
 class Factors {
  public:
   Factors(const Store& adapter, const LoraConfig& config) : adapter_(adapter), config_(config) {}
 
-  // Throws kUnaccounted for a module without factors, with one of the two, or with those of two kinds of
+  // Throws kUnaccounted for a module without factors, with one of the two, or with factors of two kinds of
   // layers.
   void check_parts(const AdapterModule& m) const;
-  // The pair with its sizes. Throws kUnsupportedTensor for factors that are no matrices, kSourceShape for two
-  // that do not have one rank.
+  // The pair with its sizes. Throws kUnsupportedTensor for factors that are not matrices, kSourceShape for
+  // two that do not have one rank.
   FactorPair sized(const AdapterModule::Pair& pair) const;
   // Throws kSourceShape for another rank than the config gives.
   void check_rank(const std::string& module, const FactorPair& f) const;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr i64 kMostConfigBytes = 16 << 20;
 constexpr double kMostRank = 1 << 20;
-// Of expressions: trying them takes time that grows as a power of the name's length.
+// Limits of expressions: trying them takes time that grows as a power of the name's length.
 constexpr std::size_t kLongestPattern = 1000, kLongestName = 256;
 constexpr int kMostRepeats = 3;
 
@@ -162,7 +162,7 @@ JsonValue config_object(std::string_view text) {
   return config;
 }
 
-// What may be right, and is not computed here.
+// Refuses settings that may be right and are not computed here.
 void refuse_not_computed(const JsonValue& config) {
   check_kind(config);
   for (const JsonMember& m : config.object("adapter_config.json"))
@@ -199,7 +199,7 @@ bool is_plain(std::string_view pattern) {
 }
 
 // Whether Python and ECMAScript read the expression alike: they differ in parentheses with a question mark
-// and in escapes of letters. Of repeats there may be few, and none of a group.
+// and in escapes of letters. Few repeats are common, and none of a group.
 bool is_common(std::string_view pattern) {
   int repeats = 0;
   for (std::size_t i = 0; i < pattern.size(); i++) {
@@ -219,7 +219,7 @@ struct ModulePattern::Expression {
   std::regex regex;
 };
 
-// What Python's re.match("(.*\.)?(TEXT)$", module) takes.
+// Takes the modules that Python's re.match("(.*\.)?(TEXT)$", module) takes.
 ModulePattern::ModulePattern(std::string text, Of of) : text_(std::move(text)), of_(of) {
   if (is_plain(text_)) return;
   try {

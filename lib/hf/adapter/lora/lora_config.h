@@ -63,7 +63,7 @@ struct LoraConfig {
   std::string base{};        // base_model_name_or_path
   std::string text{};        // the file
 
-  // Of a module, or of a parameter that target_parameters names, by its name in the model.
+  // The rank of a module, or of a parameter that target_parameters names, by its name in the model.
   i64 rank_of(std::string_view module) const;
   // The factor of the product of matrices.
   double scale_of(std::string_view module) const;
@@ -74,7 +74,7 @@ struct LoraConfig {
 LoraConfig parse_lora_config(std::string_view text);
 
 // Why an adapter of this config is not computed, though it may be right; "" for one that is. Throws kBadJson,
-// and kBadConfig for what is no object.
+// and kBadConfig for what is not an object.
 std::string why_not_computed(std::string_view text);
 
 // The config of the folder. Throws the same, with the file.

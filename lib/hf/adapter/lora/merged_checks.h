@@ -1,4 +1,4 @@
-// What must be true of a base with an adapter in it, beside that each pair fits its tensor.
+// Checks of a base with an adapter in it, beside the fit of each pair to its tensor.
 #pragma once
 
 #include <string>

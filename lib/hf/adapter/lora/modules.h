@@ -20,7 +20,7 @@ enum class DType : u8;
 
 inline constexpr std::string_view kAdapterPrefix = "base_model.model.";
 
-// What a module has in the adapter: numbers of tensors, -1 if there is none. `pairs`: by how many wrappers
+// The tensors of a module in the adapter: their numbers, -1 if there is none. `pairs`: by how many wrappers
 // are around the pair of factors.
 struct AdapterModule {
   struct Pair {

@@ -146,7 +146,7 @@ class Pairing {
     return a;
   }
 
-  // Adds factors to what the tensor has. Two pairs may only be those of a tied embedding.
+  // Adds factors to what the tensor has. Two pairs may only belong to a tied embedding.
   void add_factors(i64 tensor, const AdaptedFactors& factors) {
     AdaptedTensor& a = change(tensor);
     const bool tied = tensor == vocabulary_.tied();

@@ -53,7 +53,7 @@ struct AdaptedTensor {
   std::vector<i64> token_rows{};
 };
 
-// What an adapter makes of a base.
+// The model that an adapter makes of a base.
 struct AdaptedModel {
   std::vector<AdaptedTensor> tensors;  // in the order of the base; those that it has not at the end
   bool untied = false;                 // the output layer was the embedding, and now has values of its own

@@ -46,7 +46,7 @@ std::optional<Parameter> whole_parameter(const BaseTensors& base, const std::str
   return std::nullopt;
 }
 
-// The tensors of one expert; empty if it is not there, or its parts are no matrices of equal width.
+// The tensors of one expert; empty if it is not there, or its parts are not matrices of equal width.
 std::vector<i64> expert_parts(const BaseTensors& base, const std::vector<std::string>& patterns, i64 expert) {
   std::vector<i64> out;
   for (const std::string& pattern : patterns) {

@@ -1,5 +1,5 @@
-// Pairs for parameters that are no module's weight (target_parameters): stacks of experts. PEFT wraps a
-// module once for each of its parameters, and names a pair by how deep it is in these wrappers, not by the
+// Pairs for parameters that are not the weight of a module (target_parameters): stacks of experts. PEFT wraps
+// a module once for each of its parameters, and names a pair by how deep it is in these wrappers, not by the
 // parameter:
 //
 //   experts.base_layer.lora_A [r * E, in]    the parameter that was wrapped first     experts.gate_up_proj [E, 2 I, H]
@@ -39,8 +39,8 @@ class BaseTensors {
   NameMap<std::string_view, i64> numbers_;
 };
 
-// A pair of factors: `a` is [ranks, columns] and `b` [rows, ranks], where `ranks` are those of all experts
-// together.
+// A pair of factors: `a` is [ranks, columns] and `b` [rows, ranks], where `ranks` counts the ranks of all
+// experts together.
 struct FactorPair {
   i64 a = -1, b = -1;  // tensors of the adapter
   i64 rows = 0, columns = 0, ranks = 0;

@@ -1,4 +1,4 @@
-// Names of modules are compared by their last parts, as PEFT does. Names of bases are those of the hub, or of
+// Names of modules are compared by their last parts, as PEFT does. Names of bases are names of the hub, or of
 // folders that may have been moved since.
 #include "hf/adapter/lora/settings.h"
 

@@ -14,8 +14,8 @@ struct BaseFacts;
 struct LoraConfig;
 struct OpenOptions;
 
-// What the adapter has: which tensors of the base have factors, by number, and the names of those that it
-// replaces.
+// The parts of the adapter: which tensors of the base have factors, by number, and the names of the tensors
+// that it replaces.
 struct AdaptedParts {
   std::vector<bool> factors;
   std::vector<std::string> replaced;

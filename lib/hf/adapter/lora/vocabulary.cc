@@ -25,7 +25,7 @@ bool has(const std::string_view (&table)[N], std::string_view text) {
 
 std::string_view last_part(std::string_view module) { return module.substr(module.rfind('.') + 1); }
 
-// The last part of the module's name; "" for what is no weight.
+// The last part of the module's name; "" for what is not a weight.
 std::string_view module_of(std::string_view name) {
   if (!name.ends_with(kWeight)) return "";
   return last_part(name.substr(0, name.size() - kWeight.size()));

@@ -18,7 +18,7 @@ class BaseTensors;
 struct BaseFacts;
 struct LoraConfig;
 
-// Whether the name is that of the weight of such a module, in memory or on disk.
+// Whether the name belongs to the weight of such a module, in memory or on disk.
 bool is_embedding_weight(std::string_view name);
 bool is_head_weight(std::string_view name);
 

@@ -1,5 +1,6 @@
-// The facts of a run, made in memory, written by each dialect and read back: read(write(x)) = x. What a
-// dialect has no place for is said, and the args get what follows from the result and keep the rest.
+// The facts of a run, made in memory, written by each dialect and read back: read(write(x)) = x. A fact
+// without a place in a dialect is reported, and the args get the fields that follow from the result and keep
+// the rest.
 #include "convert/facts/run_facts.h"
 
 #include <gtest/gtest.h>
@@ -121,14 +122,14 @@ PickleDifferences differences(PickleValue a, PickleValue b) {
   return pickle_differences(a, b, 1, [](PickleValue, PickleValue) { return false; });
 }
 
-// Of a file that torch writes.
+// The root of a file that torch writes.
 std::shared_ptr<const PickleValue> root_of(const std::string& file) {
   const MemorySource bytes({reinterpret_cast<const u8*>(file.data()), file.size()});
   const std::vector<u8> pickle = TorchZip(bytes).read_pickle();
   return value_of({pickle.begin(), pickle.end()});
 }
 
-// By name. The args change with the result, so that of them there is the field that no result changes.
+// By name. The args change with the result, so only the field is kept that no result changes.
 std::map<std::string, std::shared_ptr<const PickleValue>> by_name(const RunFacts& facts) {
   std::map<std::string, std::shared_ptr<const PickleValue>> out;
   for (const RunFact& f : facts.all) {
