@@ -8,6 +8,7 @@
 #include <string>
 
 #include "convert/compare/differences/one_side.h"
+#include "convert/facts/run_facts.h"
 #include "convert/objects/param_groups.h"
 #include "convert/open/checkpoint.h"
 #include "core/base/error_code.h"
