@@ -11,6 +11,7 @@
 
 #include "convert/dialects/state_dict/usual_names.h"
 #include "convert/dialects/state_dict/whole_parameters.h"
+#include "convert/facts/run_facts.h"
 #include "convert/keys/stored_chunks.h"
 #include "convert/layers/layer_migration.h"
 #include "convert/layers/model_layers.h"
@@ -201,7 +202,7 @@ void CheckpointModel::find_spelling() {
 
 void CheckpointModel::respell() {
   if (setup_.spelling.usual()) return;
-  store_ = with_usual_names(std::move(store_), map(), setup_, facts_ ? &*facts_ : nullptr);
+  store_ = with_usual_names(std::move(store_), map(), setup_, facts_.get());
   find_spelling();
 }
 
@@ -214,6 +215,8 @@ void CheckpointModel::lay_out(KeyTable::Cells cells) {
 
 CheckpointModel::CheckpointModel(CheckpointModel&&) noexcept = default;
 CheckpointModel::~CheckpointModel() = default;
+
+RunFacts CheckpointModel::facts() const { return facts_ ? *facts_ : facts_of_objects(*store_); }
 
 const ModelMap& CheckpointModel::map() const { return *model_->map; }
 const std::string& CheckpointModel::assets_path() const { return model_->path; }

@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "convert/facts/run_facts.h"
 #include "convert/keys/key_table.h"
 #include "core/base/int.h"
 #include "core/base/name_hash.h"
@@ -30,6 +29,7 @@ class Store;
 class StoredChunks;
 struct CheckpointOptions;
 struct HfModel;
+struct RunFacts;
 
 // An open checkpoint. The object owns the store, the model, the key table and the list of chunks, which refer
 // to each other; it can be moved, and all of them keep their addresses. const functions are thread-safe.
@@ -50,7 +50,7 @@ class CheckpointModel {
   // Whether its names are not those on disk.
   bool translated() const { return store_.get() != disk_; }
   // The facts that its run saved beside the tensors.
-  RunFacts facts() const { return facts_ ? *facts_ : facts_of_objects(*store_); }
+  RunFacts facts() const;
   const Store& on_disk() const { return *disk_; }
   // Findings of the openers that are not problems, or are accepted: for the caller to report.
   const std::vector<Finding>& oddities() const { return oddities_; }
@@ -86,7 +86,7 @@ class CheckpointModel {
 
   std::unique_ptr<Store> store_;
   const Store* disk_ = nullptr;         // the innermost store
-  std::optional<RunFacts> facts_;       // nothing: each object of the store is one
+  std::unique_ptr<RunFacts> facts_;     // null: each object of the store is one
   NameSet<std::string> made_whole_;     // parameters that a view made of their parts
   std::vector<Finding> oddities_;
   RunSizes run_;

@@ -61,7 +61,10 @@ Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunS
   const ModelMap& map = *model.map;
   const DcpDialect dialect = dialect_of(*store);
   const bool whole = makes_whole(options.names);
-  auto take = [&](TranslatedRun made) { out.store = std::move(made.store), out.facts = std::move(made.facts); };
+  auto take = [&](TranslatedRun made) {
+    out.store = std::move(made.store);
+    out.facts = std::make_unique<RunFacts>(std::move(made.facts));
+  };
   if (store->driver().ranks_apart) {
     const RunSizes facts = facts_of_ranks(run, map.model(), options, out.oddities);
     RankPieces joined = rank_pieces(std::move(store), map, setup, facts,

@@ -7,11 +7,9 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "convert/facts/run_facts.h"
 #include "convert/keys/key_table.h"
 #include "io/store/finding.h"
 
@@ -22,12 +20,13 @@ class Store;
 enum class KeyNames : u8;
 struct CheckpointOptions;
 struct HfModel;
+struct RunFacts;
 struct RunSizes;
 struct RunSetup;
 
 struct Translation {
   std::unique_ptr<PieceStore> store;  // null: the names are fsdp_dtensor's
-  std::optional<RunFacts> facts{};    // nothing: each object of the store is one
+  std::unique_ptr<RunFacts> facts;    // null: each object of the store is one
   KeyTable::Cells cells{};            // in which the view stores fused tensors
   std::vector<std::string> left_states{};
   std::vector<Finding> oddities{};

@@ -9,6 +9,7 @@
 
 #include "convert/compare/differences/one_side.h"
 #include "convert/facts/param_groups.h"
+#include "convert/facts/run_facts.h"
 #include "convert/open/checkpoint.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "convert/dialects/ranks/gathering.h"
+#include "convert/facts/run_facts.h"
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"

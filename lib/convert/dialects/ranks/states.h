@@ -14,7 +14,6 @@
 
 #include <deque>
 
-#include "convert/facts/run_facts.h"
 #include "core/base/int.h"
 #include "core/base/name_hash.h"
 #include "io/store/store.h"
@@ -29,6 +28,7 @@ class TorchTable;
 struct Grid;
 struct ModelConfig;
 struct OpenedTorchFile;
+struct RunFacts;
 
 // The items of a parameter that one rank holds: [begin, end) of its local order.
 struct RankStretch {

@@ -4,6 +4,7 @@
 #include "convert/plan/reshard/reshard_source.h"
 
 #include "convert/dialects/ranks/states.h"
+#include "convert/facts/run_facts.h"
 #include "convert/open/left_states.h"
 #include "convert/open/options.h"
 #include "convert/open/source_model.h"
