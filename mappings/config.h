@@ -104,8 +104,8 @@ struct MambaConfig {
 // `merge` is the side of the square of patches that a merger joins.
 struct VisionConfig {
   i64 in_channels = 0, patch = 0, temporal_patch = 0, merge = 0, positions = 0, out_hidden = 0;
-  i64 deepstack = 0;  // number of deepstack mergers
-  i64 projector = 0;  // width inside the projector to the language model
+  i64 deepstack = 0;          // number of deepstack mergers
+  i64 projector = 0;          // width inside the projector to the language model
   bool standardized = false;  // what the tower gives is shifted and scaled by two buffers
 };
 

@@ -97,7 +97,8 @@ struct Family {
   // are trained.
   std::span<const std::string_view> trained{};
   i64 vocab_divisor = 0;  // a padded vocabulary is a multiple of this many rows a cell; 0: of its own factors
-  std::span<const ConfigStep> config{};  // how config.json spells its numbers; empty: lib/hf reads the usual names
+  std::span<const ConfigStep>
+      config{};  // how config.json spells its numbers; empty: lib/hf reads the usual names
   FamilyFacts facts{};
 };
 

@@ -2,8 +2,8 @@
 //
 //   append_name("layers.{L}.experts.{E}.w", L = 3, E = 7)  ->  layers.3.experts.7.w
 //   placeholders("layers.{L}.experts.{E}.w")               ->  "LE"
-#include "core/base/error.h"
 #include "mappings/name_pattern.h"
+#include "core/base/error.h"
 
 #include <charconv>
 

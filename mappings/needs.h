@@ -19,11 +19,11 @@ enum class Needs {
   kQkvBias,
   kProjBias,
   kQkNorm,
-  kOwnValues,     // a projection for the values
-  kOneKeyValue,   // one projection for keys and values
-  kNoKeys,        // keys and values of an earlier layer
-  kKeyNorm,       // a norm of keys that the layer has itself
-  kLayerInput,    // every layer gets a part of an embedding of its own
+  kOwnValues,    // a projection for the values
+  kOneKeyValue,  // one projection for keys and values
+  kNoKeys,       // keys and values of an earlier layer
+  kKeyNorm,      // a norm of keys that the layer has itself
+  kLayerInput,   // every layer gets a part of an embedding of its own
   kSinks,
   kQueryLora,
   kNoQueryLora,

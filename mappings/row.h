@@ -36,12 +36,12 @@ struct Row {
   std::array<Source, 6> sources{};  // one for each role of the rule
   Needs needs = Needs::kAlways;
   KeySplit split = KeySplit::kNone;  // keys in fsdp_dtensor
-  bool buffer = false;  // persistent buffer: never sharded by FSDP; fp32, unless it is typed_as_model
-  bool typed_as_model = false;       // a buffer that has the type of the model's parameters
-  bool fp32 = false;                 // fp32 at run time, whatever the type of all others
-  bool alternates = false;           // alternates with the row before: weight0, bias0, weight1, ...
-  std::string_view also{};           // another spelling of the first source's name, in older or newer files
-  bool whole_names = false;          // names of sources do not get the section's prefix
+  bool buffer = false;          // persistent buffer: never sharded by FSDP; fp32, unless it is typed_as_model
+  bool typed_as_model = false;  // a buffer that has the type of the model's parameters
+  bool fp32 = false;            // fp32 at run time, whatever the type of all others
+  bool alternates = false;      // alternates with the row before: weight0, bias0, weight1, ...
+  std::string_view also{};      // another spelling of the first source's name, in older or newer files
+  bool whole_names = false;     // names of sources do not get the section's prefix
   // A module whose own code reads the parameter without calling the module that has it, so that gathering
   // that module gathers the parameter too: kOwnLayer, or a whole name, "decoder.layers.{L}.mixer". Where the
   // row has no {L}, it is that module of every layer.

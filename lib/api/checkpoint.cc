@@ -273,8 +273,8 @@ Checkpoint open_as_fsdp(const std::string& path, const SourceOptions& options) {
   return impl::guarded([&] {
     using State = CheckpointAccess::State;
     impl::OpenAs how{.source = path, .how = impl::checkpoint_options(options, {{path}})};
-    auto model = std::make_unique<impl::Opened>(
-        impl::open_sharded(impl::open_store(path, how.how.model.files), how));
+    auto model =
+        std::make_unique<impl::Opened>(impl::open_sharded(impl::open_store(path, how.how.model.files), how));
     const impl::Store& view = model->store();
     return CheckpointAccess::make(std::unique_ptr<State>(new State{nullptr, std::move(model), view}));
   });

@@ -87,8 +87,9 @@ RunReport Conversion::run(const RunOptions& options, Observer* observer) {
     if (state_->ran)
       throw impl::Error(impl::Code::kUsage, "a conversion can be run only once: plan it again");
     if (options.resume && options.overwrite)
-      throw impl::Error(impl::Code::kUsage,
-                        "`resume` continues an unfinished result and refuses any other, `overwrite` replaces what is there: set only one of them");
+      throw impl::Error(
+          impl::Code::kUsage,
+          "`resume` continues an unfinished result and refuses any other, `overwrite` replaces what is there: set only one of them");
     if (options.resume && state_->conversion.single_file)
       throw impl::Error(impl::Code::kUsage, "a result that is one file is not resumed")
           .file(state_->conversion.path)

@@ -2,8 +2,8 @@
 #include "mckpt/diff.h"
 
 #include "api/boundary.h"
-#include "api/public_report.h"
 #include "api/public_notes.h"
+#include "api/public_report.h"
 #include "convert/asked/compare.h"
 #include "convert/compare/diff/diff.h"
 #include "convert/compare/diff/tolerance_text.h"

@@ -2,8 +2,8 @@
 #include "mckpt/verify.h"
 
 #include "api/boundary.h"
-#include "api/public_report.h"
 #include "api/public_notes.h"
+#include "api/public_report.h"
 #include "convert/asked/compare.h"
 #include "convert/compare/verify.h"
 #include "io/file/parallel.h"

@@ -127,7 +127,8 @@ QuantDeclaration quantization_of(const Folder& folder, bool shapes_only) {
 // The values of the folder's files. `opened`: as open_hf_folder() takes it.
 std::unique_ptr<Store> values_of(std::unique_ptr<Store>& opened, const std::string& path,
                                  const QuantDeclaration& quant, const HfModelOptions& options) {
-  const bool of_path = opened && opened->driver().hf_folder && opened->root() == path && !adapted_view(*opened);
+  const bool of_path =
+      opened && opened->driver().hf_folder && opened->root() == path && !adapted_view(*opened);
   if (of_path && dequantized_view(*opened)) return std::move(opened);
   return dequantized(of_path ? std::move(opened) : open_safetensors_folder(path, options.files), quant,
                      DType::kBF16, options.bad_numbers);
@@ -159,8 +160,9 @@ std::string agreed_map(const HfModelOptions& options, const Folder& folder, cons
     if (parse_map_file(text) != parse_map_file(agreed))
       throw Error(Code::kContradiction, "the checkpoint was made with another map")
           .file(options.map_file)
-          .help(cat("leave `map_file` out: checkpoints and folders keep the map that they were made with, folders as ",
-                    kMapName));
+          .help(cat(
+              "leave `map_file` out: checkpoints and folders keep the map that they were made with, folders as ",
+              kMapName));
   }
   return agreed;
 }
@@ -219,7 +221,8 @@ HfModel open_hf_model(const std::string& path, const HfModelOptions& options) {
   return open_hf_folder(none, path, options);
 }
 
-HfModel open_hf_folder(std::unique_ptr<Store>& opened, const std::string& path, const HfModelOptions& options) {
+HfModel open_hf_folder(std::unique_ptr<Store>& opened, const std::string& path,
+                       const HfModelOptions& options) {
   refuse_missing(path, options.files);
   if (const std::string& base = model_path(path, options.files); base != path)
     return open_hf_model(base, opened ? std::move(opened) : open_store(path, options.files), options);
@@ -304,7 +307,7 @@ HfModel plain_model(const Store& store, const std::function<std::optional<std::s
 
 std::string mapping_identity(const HfModel& model) {
   if (model.plain) return "";  // the checkpoint says all
-  std::string config;  // a model that was made in memory has none
+  std::string config;          // a model that was made in memory has none
   if (!model.path.empty())
     config = json_text(Folder(model.path, model.opening).open_file("config.json"), kMaxConfigBytes);
   return cat(config, "\n", expert_layout_name(model.expert_layout), "\n", model.map_text);

@@ -162,12 +162,14 @@ class Accountant {
   // Reports missing tensors, and tensors that no row reads; nothing of a file is dropped without a word.
   void report() {
     std::vector<bool> beyond(read_.size());
-    for (i32 i = 0; i < sources_.size(); i++) beyond[i] = !read_[i] && layers_.is_beyond(sources_[i].name, sources_);
+    for (i32 i = 0; i < sources_.size(); i++)
+      beyond[i] = !read_[i] && layers_.is_beyond(sources_[i].name, sources_);
     const std::string sentence = layers_.sentence();
     for (auto& [layer, text] : missing_) add("missing", std::move(text), layers_.is_absent(layer), sentence);
     for (i32 i = 0; i < sources_.size(); i++)
       if (!read_[i])
-        add("unmatched", cat(escaped(sources_[i].name), " is read by no parameter (unexpected)"), beyond[i], sentence);
+        add("unmatched", cat(escaped(sources_[i].name), " is read by no parameter (unexpected)"), beyond[i],
+            sentence);
   }
 
  private:

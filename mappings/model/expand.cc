@@ -340,7 +340,8 @@ i64 vocab_rows(const ModelConfig& model, const Family& family, i64 cells, VocabC
   return round_up(model.vocab, step, "the padded vocabulary");
 }
 
-i64 vocab_rows_from(i64 stored, const ModelConfig& model, const Family& family, i64 cells, VocabChoice choice) {
+i64 vocab_rows_from(i64 stored, const ModelConfig& model, const Family& family, i64 cells,
+                    VocabChoice choice) {
   const bool given = choice.kind == VocabChoice::kRows || choice.kind == VocabChoice::kDivisor;
   if (!given && stored % cells == 0) return stored;
   if (choice.kind != VocabChoice::kKeep) return vocab_rows(model, family, cells, choice);

@@ -38,7 +38,8 @@ bool LayerCounts::is_beyond(std::string_view name, const SourceTable& sources) {
   for (std::size_t at = 0, end = 0; (at = name.find_first_of("0123456789", end)) != name.npos;) {
     end = std::min(name.find_first_not_of("0123456789", at), name.size());
     i64 layer = 0;
-    if (std::from_chars(name.data() + at, name.data() + end, layer).ec != std::errc() || layer < layers_) continue;
+    if (std::from_chars(name.data() + at, name.data() + end, layer).ec != std::errc() || layer < layers_)
+      continue;
     if (sources.find(cat(name.substr(0, at), "0", name.substr(end))) < 0) continue;
     beyond_.insert(layer);
     return true;

@@ -33,7 +33,7 @@ struct ModelParameter {
   std::string global_name;  // the name with the numbers of the whole model
   const Row* row = nullptr;
   const Section* section = nullptr;
-  i32 sizes = 0;  // of its layer, as LayerSpec has it
+  i32 sizes = 0;                                       // of its layer, as LayerSpec has it
   std::array<i32, 6> sources{-1, -1, -1, -1, -1, -1};  // in the source table, in the order of the row's
   std::shared_ptr<const Holding> holding;              // shared by parameters that are alike
   Part part;                                           // which of how many cells has this holding

@@ -24,7 +24,8 @@ std::string help_for_misfit(i64 layers, i64 stages, const PipelineOptions& o) {
   const i64 first = layers - (stages - 1) * (layers / stages);
   const std::string even = o.first_layers || o.last_layers ? "" : sizes_that_divide("pp", layers);
   return cat(even.empty() ? "choose another `pp`" : even,
-             "; or `first_stage_layers` and `last_stage_layers` for stages that differ", same ? cat(", such as `first_stage_layers` ", first) : "");
+             "; or `first_stage_layers` and `last_stage_layers` for stages that differ",
+             same ? cat(", such as `first_stage_layers` ", first) : "");
 }
 
 void refuse_without_stages(i64 stages, const PipelineOptions& o) {

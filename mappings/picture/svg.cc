@@ -149,11 +149,11 @@ std::string draw_svg(const RuleExample& example) {
   bool shaded = !picture.sources.empty() && picture.sources[0].squares[0].cell != kEveryCell;
   body += draw_legend(example, shaded, legend, right);
   i64 width = right + kMargin, bottom = legend + kMargin + 12;
-  return cat("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width, "\" height=\"", bottom,
-             "\" viewBox=\"0 0 ", width, " ", bottom, "\">\n",
-             "<style>text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#222}.name{font-weight:bold}.item{font-size:10px;text-anchor:middle}</style>\n",
-             "<title>", xml(title), "</title>\n", box(0, 0, width, bottom, "#ffffff", "none"), body,
-             "</svg>\n");
+  return cat(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width, "\" height=\"", bottom,
+      "\" viewBox=\"0 0 ", width, " ", bottom, "\">\n",
+      "<style>text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#222}.name{font-weight:bold}.item{font-size:10px;text-anchor:middle}</style>\n",
+      "<title>", xml(title), "</title>\n", box(0, 0, width, bottom, "#ffffff", "none"), body, "</svg>\n");
 }
 
 }  // namespace mckpt::impl

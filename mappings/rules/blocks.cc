@@ -6,8 +6,8 @@
 //   block {slot 0, row 4, 4 rows}  ->  rows 6 and 7  ->  run [60+20]        local shape [4, 10]
 //
 // Every check throws before a run is made, so a rule never returns runs that leave their source.
-#include "core/base/error.h"
 #include "mappings/rules/blocks.h"
+#include "core/base/error.h"
 
 namespace mckpt::impl {
 

@@ -107,9 +107,7 @@ Heads check_apart(const RuleInput& in) {
   return h;
 }
 
-Holding hold_qkv(const RuleInput& in) {
-  return hold_heads(in, check_apart(in), {0, 0}, {1, 0}, {2, 0});
-}
+Holding hold_qkv(const RuleInput& in) { return hold_heads(in, check_apart(in), {0, 0}, {1, 0}, {2, 0}); }
 
 // The layer has no projection of values: the keys, before their norm, are the values too.
 Holding hold_keys_as_values(const RuleInput& in) {

@@ -96,12 +96,12 @@ void BM_Memcpy(benchmark::State& state) {
 }
 BENCHMARK(BM_Memcpy);
 
-#define BENCH_DEQUANTIZE(name, layout)                                                                  \
-  void BM_##name(benchmark::State& state) { run(state, layout, DType::kBF16, best_processor()); }       \
+#define BENCH_DEQUANTIZE(name, layout) \
+  void BM_##name(benchmark::State& state) { run(state, layout, DType::kBF16, best_processor()); } \
   void BM_##name##ToF32(benchmark::State& state) { run(state, layout, DType::kF32, best_processor()); } \
   void BM_##name##Plain(benchmark::State& state) { run(state, layout, DType::kBF16, Processor::kAny); } \
-  BENCHMARK(BM_##name);                                                                                 \
-  BENCHMARK(BM_##name##ToF32);                                                                          \
+  BENCHMARK(BM_##name); \
+  BENCHMARK(BM_##name##ToF32); \
   BENCHMARK(BM_##name##Plain)
 
 BENCH_DEQUANTIZE(Fp8, kFp8);

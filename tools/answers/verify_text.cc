@@ -168,8 +168,9 @@ bool is_in_part(const NotRead& unread, const std::vector<VerifiedPart>& parts) {
 void write_unread(Output& out, const VerifyReport& report, bool compared, bool all) {
   std::vector<std::string> names;
   for (const NotRead& u : report.unread)
-    if (!is_in_part(u, report.parts)) names.push_back(compared || u.reason.empty() ? escaped(u.path)
-                                                 : cat(escaped(u.path), " (", u.reason, ")"));
+    if (!is_in_part(u, report.parts))
+      names.push_back(compared || u.reason.empty() ? escaped(u.path)
+                                                   : cat(escaped(u.path), " (", u.reason, ")"));
   if (names.empty()) return;
   out.line(cat(out.styled(Style::kDim, "-   "), "  ", pad("beside", 9), not_done(compared), ": ",
                listed(names, all ? names.size() : kMostShown)));
@@ -179,7 +180,8 @@ void write_unread(Output& out, const VerifyReport& report, bool compared, bool a
 std::set<std::string> other_files(const VerifyReport& report) {
   std::set<std::string> files;
   for (std::size_t f = 0; f < report.findings.size(); f++)
-    if (report.findings[f].code == Code::kUnequal && report.checks[report.check_of[f]].name == kComparedAssets.check)
+    if (report.findings[f].code == Code::kUnequal &&
+        report.checks[report.check_of[f]].name == kComparedAssets.check)
       files.insert(report.findings[f].file);
   return files;
 }

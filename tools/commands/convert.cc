@@ -48,10 +48,14 @@ std::size_t mode_index(const CommandLine& line) {
 
 // Words for the two ends of a conversion, and the ends that names of modes have.
 constexpr std::pair<std::string_view, std::string_view> kEnds[] = {
-    {"huggingface", "hf"}, {"hugging-face", "hf"},    {"fsdp2", "fsdp"},       {"fsdp-dtensor", "fsdp"},
-    {"megatron", "fsdp"},  {"megatron-fsdp", "fsdp"}, {"torch-dist", "mcore"}, {"megatron-core", "mcore"},
-    {"distcp", "dcp"},     {"torch", "pt"},           {"pth", "pt"},           {"bin", "pt"},
-    {"st", "safetensors"},  {"h5", "hdf5"},           {"archive", "hdf5"},
+    {"huggingface", "hf"},   {"hugging-face", "hf"},
+    {"fsdp2", "fsdp"},       {"fsdp-dtensor", "fsdp"},
+    {"megatron", "fsdp"},    {"megatron-fsdp", "fsdp"},
+    {"torch-dist", "mcore"}, {"megatron-core", "mcore"},
+    {"distcp", "dcp"},       {"torch", "pt"},
+    {"pth", "pt"},           {"bin", "pt"},
+    {"st", "safetensors"},   {"h5", "hdf5"},
+    {"archive", "hdf5"},
 };
 
 std::string_view end_named(std::string_view word) {
@@ -89,13 +93,13 @@ std::string mode_of_word(std::string_view word) {
   const std::vector<std::string> names = convert_modes();
   std::error_code failed;
   bool path = !name.empty() && std::filesystem::exists(std::string(name), failed);
-  Error e(Code::kUsage,
-          name.empty() ? "MODE is missing, the word that says what is made"
-          : path       ? cat("MODE is missing in front of '", escaped(name, 4096), "'")
-                       : cat("there is no mode '", escaped(name), "'"));
+  Error e(Code::kUsage, name.empty() ? "MODE is missing, the word that says what is made"
+                        : path       ? cat("MODE is missing in front of '", escaped(name, 4096), "'")
+                                     : cat("there is no mode '", escaped(name), "'"));
   e.expected(listed(names, 20));
   if (path)
-    throw e.help(cat("mckpt convert hf-to-fsdp ", as_argument(std::string(name)), " DST   for a Hugging Face model"));
+    throw e.help(
+        cat("mckpt convert hf-to-fsdp ", as_argument(std::string(name)), " DST   for a Hugging Face model"));
   std::string meant = convert_mode_meant(name);
   if (meant.empty()) meant = mode_of_word(name);
   if (meant.empty()) meant = nearest(name, names);

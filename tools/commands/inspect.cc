@@ -88,7 +88,8 @@ Exit write_json(Output& out, const CommandLine& line, const Options& options) {
 }
 
 // The card of one checkpoint, and below it the map, the objects or the tree.
-void write_text(Output& out, const Store& store, const std::string& path, const Options& options, bool verbose) {
+void write_text(Output& out, const Store& store, const std::string& path, const Options& options,
+                bool verbose) {
   write_card(out, store, path);
   if (options.map) {
     TensorChoice choice{*options.map, false};
@@ -122,7 +123,7 @@ void refuse_glob_as_path(const Options& options) {
     if (!folder.empty() && std::filesystem::is_directory(folder, failed))
       throw e.help(cat("name the folder, of which all files are read: ", escaped(folder, 4096)));
     throw e.help(cat("tensors are chosen by `mckpt ls PATH '", escaped(path), "'`, or here by --map='",
-                  escaped(path), "'"));
+                     escaped(path), "'"));
   }
 }
 
@@ -135,8 +136,9 @@ Exit inspect_command(CommandLine& line) {
       .common();
   line.flag("--args", options.args, "print objects that are not tensors: arguments, iteration, schedules")
       .common();
-  line.flag("--groups", options.groups,
-            "print the parameter groups of the optimizer: which parameters have which settings, and which have none")
+  line.flag(
+          "--groups", options.groups,
+          "print the parameter groups of the optimizer: which parameters have which settings, and which have none")
       .common();
   line.optional_value("--map GLOB", options.map,
                       "show which ranks hold which part of each tensor (that matches GLOB)")

@@ -22,8 +22,8 @@
 #include "tools/answers/pattern/text.h"
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
-#include "tools/options/parse_number.h"
 #include "tools/options/of_commands/pattern_options.h"
+#include "tools/options/parse_number.h"
 #include "tools/render/answer_json.h"
 
 namespace mckpt::impl {

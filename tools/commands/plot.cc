@@ -50,8 +50,9 @@ Exit plot_command(CommandLine& line) {
   mckpt::PlotOptions options;
   options.threads = default_threads();
   chosen.declare(line, "one checkpoint, a file or folder");
-  line.option("-o,--output FILE", file,
-              "the file to write: a page for any browser if its name ends in .html, a drawing of the shard map if in .svg")
+  line.option(
+          "-o,--output FILE", file,
+          "the file to write: a page for any browser if its name ends in .html, a drawing of the shard map if in .svg")
       .required()
       .common();
   FieldFlags declared(line);

@@ -24,8 +24,9 @@ constexpr const char* kOfFsdp[] = {"--engine",   "--strategy",      "--fsdp-unit
 
 void PlotAs::declare(CommandLine& line) {
   line.heading("A plan");
-  line.option("--as WHAT", as_,
-              "draw what a training run would save of a Hugging Face model: fsdp (Megatron-FSDP) or torch_dist; nothing is written but the picture")
+  line.option(
+          "--as WHAT", as_,
+          "draw what a training run would save of a Hugging Face model: fsdp (Megatron-FSDP) or torch_dist; nothing is written but the picture")
       .choices({"fsdp", "torch_dist"})
       .common();
   line.only_with("--as");

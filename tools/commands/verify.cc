@@ -98,8 +98,9 @@ Exit verify_command(CommandLine& line) {
   FieldFlags flags(line);
   fields(alone, flags);
   line.heading("Comparison");
-  line.option("--against SRC", source,
-              "the source of PATH: PATH must contain, bit for bit, what a conversion of SRC writes; objects are compared by value, and objects that are not compared are named")
+  line.option(
+          "--against SRC", source,
+          "the source of PATH: PATH must contain, bit for bit, what a conversion of SRC writes; objects are compared by value, and objects that are not compared are named")
       .common();
   line.only_with("--against");
   fields(against, flags);

@@ -71,8 +71,8 @@ int run(int count, char** arguments) {
   bool only_version = count == 2 && std::string_view(arguments[1]) == "version";
   bool composes = count == 3 && std::string_view(arguments[1]) == "compose";
   std::int64_t superblock = 0, cpu_ms = 10'000;
-  bool known = only_version || (count == 3 && (composes || parse(arguments[1], superblock)) &&
-                                parse(arguments[2], cpu_ms));
+  bool known = only_version ||
+               (count == 3 && (composes || parse(arguments[1], superblock)) && parse(arguments[2], cpu_ms));
   if (!known) return hdf5_wire::kExitUsage;
   hid_t access = start_library() ? input_access(superblock) : -1;
   hid_t memory = access >= 0 && composes ? memory_access() : access;

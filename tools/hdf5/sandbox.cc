@@ -64,7 +64,7 @@ constexpr std::size_t argument(int n) {
 
 // The steps of one call that is allowed, and of one that is allowed on this descriptor.
 #define MCKPT_ALLOW(call) unless_equal_skip(call, 1), end_with(SECCOMP_RET_ALLOW)
-#define MCKPT_ALLOW_ON(call, descriptor)                                           \
+#define MCKPT_ALLOW_ON(call, descriptor) \
   unless_equal_skip(call, 4), load(argument(0)), unless_equal_skip(descriptor, 1), \
       end_with(SECCOMP_RET_ALLOW), end_with(SECCOMP_RET_KILL_PROCESS)
 

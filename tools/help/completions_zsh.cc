@@ -55,7 +55,7 @@ std::string argument_specs(const HelpPage& page) {
   for (const HelpPage::Row* row : page.arguments())
     out += cat(" \\\n    ",
                shell_quoted(cat(row->several ? std::string("*") : cat(++number),
-                          row->required ? ":" : "::", escaped_spec(row->value), ":", action(*row))));
+                                row->required ? ":" : "::", escaped_spec(row->value), ":", action(*row))));
   return out;
 }
 

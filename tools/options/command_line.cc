@@ -249,7 +249,8 @@ CommandLine::Option CommandLine::taking_one(const std::string& names, const char
 CommandLine::Option CommandLine::taking(const std::string& names, Take take, bool several,
                                         const std::string& help) {
   if (!several)
-    return taking_one(names, "TEXT", [take](const std::string& v, const std::string&) { take({v}); }, help);
+    return taking_one(
+        names, "TEXT", [take](const std::string& v, const std::string&) { take({v}); }, help);
   HelpPage::Row& row = impl_->declare(names, "TEXT", help);
   row.several = true;
   return impl_->repeatable(row, [take](const std::vector<std::string>& values) {
@@ -266,7 +267,8 @@ CommandLine::Option CommandLine::flag(const std::string& names, std::function<vo
   auto count = [take](std::int64_t times) {
     if (times > 0) take();
   };
-  return impl_->noted(impl_->app.add_flag_function(Impl::all_names(row), count, help)->disable_flag_override(), row);
+  return impl_->noted(
+      impl_->app.add_flag_function(Impl::all_names(row), count, help)->disable_flag_override(), row);
 }
 
 CommandLine::Option CommandLine::optional_value(const std::string& names, std::optional<std::string>& value,

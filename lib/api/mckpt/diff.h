@@ -28,8 +28,8 @@ struct DiffRow {
   // file            a file beside the tensors, such as config.json, differs: at `at`, if it is JSON
   std::string kind{};
   std::string name{};
-  std::string at{};                 // "[3, 2]" in a tensor, ".lr" in an object
-  std::string a{}, b{};             // "bfloat16 [2, 3]", or the values at `at`
+  std::string at{};          // "[3, 2]" in a tensor, ".lr" in an object
+  std::string a{}, b{};      // "bfloat16 [2, 3]", or the values at `at`
   std::int64_t items = -1;   // how many items differ; -1: not counted
   std::int64_t beyond = -1;  // of these, items that are further apart than `within` allows
   // For two tensors of floats: the largest difference of two finite items, the length of a - b by the length
@@ -41,7 +41,7 @@ struct DiffRow {
       0;  // items with NaN or infinity on one side: then there are no relative_l2 and cosine
   // Where the values are instead: "the same rows in another order"; "": nothing was found
   std::string hint{};
-  std::string file{};               // of `a`, if one file has the first difference
+  std::string file{};  // of `a`, if one file has the first difference
 };
 
 struct Diff {

@@ -17,8 +17,8 @@ namespace mckpt {
 
 // The result of a drawing.
 struct Plotted {
-  bool sound = false;         // nothing is wrong with the checkpoint, as far as headers say it
-  std::int64_t bytes = 0;     // of the picture
+  bool sound = false;      // nothing is wrong with the checkpoint, as far as headers say it
+  std::int64_t bytes = 0;  // of the picture
   std::int64_t tensors = 0;
   std::int64_t faulty_tensors = 0;  // that are not stored exactly once
 };

@@ -101,7 +101,8 @@ Compared compare_values(OpenPath one, OpenPath other, const CompareOptions& opti
   refuse_damaged_side(*tested, options.opening.accept);
   refuse_damaged_side(*source, options.opening.accept);
   Comparison comparison(*tested, *source, options.threads, options.counting, options.choice, observer);
-  const bool beside = !options.choice.all() || compare_beside(*tested, *source, path, source_path, options, out.report);
+  const bool beside =
+      !options.choice.all() || compare_beside(*tested, *source, path, source_path, options, out.report);
   CompareOptions every_byte = options;
   every_byte.opening.copies = CopyUse::kRead;
   const Sides sides = open_sides(std::move(tested), std::move(source), {path, source_path}, every_byte);
@@ -120,7 +121,8 @@ std::optional<Compared> compare_codes(const std::string& path, const std::string
   const std::unique_ptr<Store> source = open_store(source_path, files);
   Compared out;
   Comparison comparison(*codes, *made, options.threads, options.counting, options.choice, observer);
-  const bool beside = !options.choice.all() || compare_beside(*codes, *source, path, source_path, options, out.report);
+  const bool beside =
+      !options.choice.all() || compare_beside(*codes, *source, path, source_path, options, out.report);
   const Sides sides = sides_of_codes(std::move(codes), std::move(made));
   out.equal = compare_sides(sides, {options, comparison, observer, out.report}, out.oddities) && beside;
   return out;

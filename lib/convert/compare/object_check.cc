@@ -31,8 +31,9 @@ bool compare_objects(const Sides& sides, const Comparing& c) {
     return true;
   }
   ObjectDifferences result = object_differences(
-      tested, source, sides.changes.left_out, [&](std::string_view name) { return options && is_option(name); },
-      c.options.counting.all, c.options.threads);
+      tested, source, sides.changes.left_out,
+      [&](std::string_view name) { return options && is_option(name); }, c.options.counting.all,
+      c.options.threads);
   std::vector<std::string> reasons;
   if (!result.of_grid.empty())
     reasons.push_back(cat(listed(result.of_grid), " of args, which describe the grid of a training run"));

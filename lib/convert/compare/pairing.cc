@@ -52,7 +52,8 @@ Pairing::Pairing(const Sides& sides, const Comparing& c) : sides_(sides) {
 }
 
 ComparedChunks Pairing::chunks() const {
-  return {sides_.tested_store(), *chunks_, sides_.source_store(), tensors_, name_, job_, made_of_, by_values_};
+  return {
+      sides_.tested_store(), *chunks_, sides_.source_store(), tensors_, name_, job_, made_of_, by_values_};
 }
 
 // Boxes of the tensors that both sides have under one name.

@@ -18,7 +18,6 @@
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "hf/folder/assets.h"
-#include "hf/folder/assets.h"
 #include "io/dcp/keys/key.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
@@ -113,9 +112,8 @@ void Pairing::pair_keys(const Comparing& c) {
 void Pairing::pair_tensors(const Comparing& c) {
   const CheckpointModel& checkpoint = *sides_.source.sharded;
   const Store& tested = sides_.tested_store();
-  const std::vector<std::pair<i32, i32>> compared =
-      compared_tensors(checkpoint.map(), tested,
-                       listed_tensors(checkpoint.on_disk(), c.options.opening.assets), c.comparison);
+  const std::vector<std::pair<i32, i32>> compared = compared_tensors(
+      checkpoint.map(), tested, listed_tensors(checkpoint.on_disk(), c.options.opening.assets), c.comparison);
   made_ = std::make_unique<ListedChunks>(tested, compared);
   chunks_ = made_.get(), tensors_ = std::ssize(compared);
   behind_ = tensors_behind(checkpoint);

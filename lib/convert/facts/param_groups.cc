@@ -79,7 +79,9 @@ std::vector<PickleValue> ParamGroups::fitting(const GroupMarks& marks) const {
   std::vector<PickleValue> out = groups_;
   if (!out.empty()) narrow(out, of_experts, marks.expert);
   if (!out.empty()) narrow(out, decaying, marks.decays);
-  if (!out.empty()) narrow(out, [&](PickleValue g) { return of_ends(g); }, marks.at_end);
+  if (!out.empty())
+    narrow(
+        out, [&](PickleValue g) { return of_ends(g); }, marks.at_end);
   return out;
 }
 

@@ -53,7 +53,7 @@ class ChunkJob final : public CopyJob {
   struct Parts {
     ChunkSide from, to;
     ChunkTasks tasks;
-    Files files{};  // the files of `from`; thread-safe; empty: the files of `readable`
+    Files files{};                         // the files of `from`; thread-safe; empty: the files of `readable`
     std::vector<CarriedRecord> records{};  // each is one more task, after the tasks of `tasks`
     std::shared_ptr<const void> owned{};   // keeps alive what nobody else does
     std::shared_ptr<const ReadableChunks> readable{};  // `from`, if it is one

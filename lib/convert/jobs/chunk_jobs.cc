@@ -231,8 +231,13 @@ ChunkJob reshard_job(const Store& source, const ChunkList& to, const FusedTables
   auto side = [&](const ChunkList& chunks, const KeyTable* keys) {
     return fused ? ChunkSide{chunks, keys, fused->key_of} : ChunkSide{chunks};
   };
-  return ChunkJob({side(*from, fused ? &fused->from : nullptr), side(to, fused ? &fused->to : nullptr),
-                   std::move(tasks), {}, std::move(records), nullptr, from});
+  return ChunkJob({side(*from, fused ? &fused->from : nullptr),
+                   side(to, fused ? &fused->to : nullptr),
+                   std::move(tasks),
+                   {},
+                   std::move(records),
+                   nullptr,
+                   from});
 }
 
 // The tensors of the result that are made of one tensor share its group of sources.
@@ -247,7 +252,8 @@ ChunkJob tensor_job(const Store& source, const ChunkList& to, std::vector<Carrie
     return ItemCast{stored, stored, to.dtype(c), 0, 0};
   };
   ChunkTasks tasks = tasks_of(
-      to, in_order_of_places(to), [&](i64 c) { return to.tensor(c); }, [&](i64 c) { return to.key(c); }, cast_of);
+      to, in_order_of_places(to), [&](i64 c) { return to.tensor(c); }, [&](i64 c) { return to.key(c); },
+      cast_of);
   auto from = read_by(tasks, source, std::move(unrounded), source.tensor_count(), own_number);
   return ChunkJob({{*from}, {to}, std::move(tasks), {}, std::move(records), nullptr, from});
 }
@@ -321,8 +327,7 @@ ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const Keye
         parts.empty() ? written : from.chunks.dtype(part_of_key != parts.end() ? *part_of_key : parts[0]);
     return ItemCast{read, read, written, 0, 0};
   };
-  ChunkTasks tasks =
-      tasks_of(to.chunks, in_order_of_numbers(to.chunks), std::identity(), group_of, cast_of);
+  ChunkTasks tasks = tasks_of(to.chunks, in_order_of_numbers(to.chunks), std::identity(), group_of, cast_of);
   tasks.sources = std::move(sources);
   tasks.resized = groups->resized;
   return ChunkJob({{from.chunks, &from.keys, groups->from_meaning},

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "convert/jobs/stored_types.h"
 #include "convert/jobs/holding_reader.h"
+#include "convert/jobs/stored_types.h"
 #include "core/fsdp/grid.h"
 #include "io/file/parallel.h"
 #include "io/store/store.h"

@@ -62,7 +62,7 @@ struct SourceState {
   Shared<bool> unpadded = false;
   Made computed = Made::kCopied;  // or kDequantized, kQuantized
   bool adapted = false;
-  Partner target;                 // tied tensors of the result do not count
+  Partner target;  // tied tensors of the result do not count
 };
 
 struct TargetState {
@@ -319,11 +319,11 @@ class Proof {
                        &a.dequantized, &a.quantized, &a.tied,  &a.invented};  // by Made
       ++*counts[static_cast<int>(kind)];
       if (s.written != items)
-        wrong.push_back(cat(escaped(in_.target.name(t)), ", of the result: expected ",
-                            counted(items, "item"), " written, found ", s.written.load()));
+        wrong.push_back(cat(escaped(in_.target.name(t)), ", of the result: expected ", counted(items, "item"),
+                            " written, found ", s.written.load()));
       else if (invented)
-        wrong.push_back(cat(escaped(in_.target.name(t)), ", of the result: expected ",
-                            counted(items, "item"), " of the source, found 0"));
+        wrong.push_back(cat(escaped(in_.target.name(t)), ", of the result: expected ", counted(items, "item"),
+                            " of the source, found 0"));
     }
   }
 

@@ -44,10 +44,10 @@ ProofSide side_of(const KeyTable& keys);
 // The values that the proof compares the moves with, and the exceptions that the planner names.
 struct ProofInput {
   ProofSide source, target;
-  std::vector<i64> dropped{};  // of the source: left out for a reason that was reported
-  std::vector<i64> copies{};   // of the source: left out because they repeat another tensor
-  std::vector<i64> tied{};     // of the target: have the items of another tensor of the target a second time
-  std::vector<i64> padding{};  // of the target: a part of a tensor that has nothing but padding
+  std::vector<i64> dropped{};   // of the source: left out for a reason that was reported
+  std::vector<i64> copies{};    // of the source: left out because they repeat another tensor
+  std::vector<i64> tied{};      // of the target: have the items of another tensor of the target a second time
+  std::vector<i64> padding{};   // of the target: a part of a tensor that has nothing but padding
   std::vector<i64> constant{};  // of the target: made of none, because a rule gives all of its values
   // Tensors of the source, if it is a view: its values are computed of codes and scales, or it is codes or
   // scales of values.
@@ -73,16 +73,16 @@ struct ProofInput {
 // counted there a second time.
 struct Account {
   i64 tensors_in = 0, tensors_out = 0;
-  i64 copied = 0;               // made of one tensor of the source, which is used for no other, as it is
-  i64 fused = 0;                // made of several
-  i64 split = 0;                // made of one that is used for others as well; ProofInput::padding
-  i64 dequantized = 0;          // values of one tensor of the source, which has codes and scales in its files
-  i64 quantized = 0;            // codes or scales of one tensor of the source
-  i64 tied = 0;                 // ProofInput::tied
-  i64 invented = 0;  // made of none, though the tensor has items: ProofInput::constant, or it is refused
-  i64 padded = 0;               // has zeros that no tensor of the source has
-  i64 unpadded = 0;             // tensors of the source with padding that is not in the result
-  i64 changed = 0;              // has other values or another type than its source
+  i64 copied = 0;       // made of one tensor of the source, which is used for no other, as it is
+  i64 fused = 0;        // made of several
+  i64 split = 0;        // made of one that is used for others as well; ProofInput::padding
+  i64 dequantized = 0;  // values of one tensor of the source, which has codes and scales in its files
+  i64 quantized = 0;    // codes or scales of one tensor of the source
+  i64 tied = 0;         // ProofInput::tied
+  i64 invented = 0;     // made of none, though the tensor has items: ProofInput::constant, or it is refused
+  i64 padded = 0;       // has zeros that no tensor of the source has
+  i64 unpadded = 0;     // tensors of the source with padding that is not in the result
+  i64 changed = 0;      // has other values or another type than its source
   i64 dropped = 0, copies = 0;  // tensors of the source, as ProofInput names them
 };
 

@@ -39,7 +39,8 @@ std::vector<bool> unrounded_families(const Store& source, const KeyTable& keys, 
   bool any = false;
   for (i64 c = 0; c < to.size(); c++) {
     const i32 parameter = keys[to.key(c)].parameter, family = family_of.parameter(parameter);
-    if (rounded[family] && !in_pieces[family] && to.dtype(c) != keys.parameters()[parameter].source_dtype) any = out[family] = true;
+    if (rounded[family] && !in_pieces[family] && to.dtype(c) != keys.parameters()[parameter].source_dtype)
+      any = out[family] = true;
   }
   return any ? out : std::vector<bool>();
 }

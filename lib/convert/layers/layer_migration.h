@@ -22,8 +22,8 @@ class Store;
 // a stack that becomes a tensor of its own is {tensor, from_layer 2}.
 struct MovedPiece {
   i32 tensor = 0;
-  i64 from_layer = -1;  // its index along a first dimension that the result does not have; -1: none
-  i64 to_layer = -1;    // its index along a first dimension that the source does not have
+  i64 from_layer = -1;           // its index along a first dimension that the result does not have; -1: none
+  i64 to_layer = -1;             // its index along a first dimension that the source does not have
   i64 first_row = 0, rows = -1;  // rows of the source; -1: all
 };
 

@@ -126,8 +126,9 @@ std::vector<NativePart> MixerShapes::parts(i32 tensor, i64 layer, std::string_vi
   }
   for (i64 c = 0; c < store_.chunk_count(tensor); c++)
     if (store_.chunk(tensor, c).sizes[0] != dims[0]) {
-      fault = {Code::kBadSplit,
-               "the tensor is stored whole, but in several chunks: which rank has which rows of a part is not known"};
+      fault = {
+          Code::kBadSplit,
+          "the tensor is stored whole, but in several chunks: which rank has which rows of a part is not known"};
       return {};
     }
   if (dims[0] != parts.back().first_row + parts.back().rows)

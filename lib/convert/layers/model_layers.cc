@@ -89,8 +89,7 @@ std::unique_ptr<Store> with_flat_layers(std::unique_ptr<Store> store, DcpDialect
   LayerForm form = detect_form(*store, dialect, pattern, kForms, true);
   if (form == LayerForm::kFlat) return store;
   bool torch_dist = dialect == DcpDialect::kTorchDist;
-  LayerNames from(pattern, form),
-      to(pattern, LayerForm::kFlat, torch_dist ? kOldMtpModule : kMtpModule);
+  LayerNames from(pattern, form), to(pattern, LayerForm::kFlat, torch_dist ? kOldMtpModule : kMtpModule);
   LayerMigration moved = migrate_layers(*store, dialect, from, to, {});
   return migrated(std::move(store), moved);
 }

@@ -70,9 +70,10 @@ void refuse_other_formats(const Store& store) {
   if (format_family(store.format()) == FormatFamily::kDcp || is_of_ranks(store)) return;
   Error e(Code::kUnknownFormat, "this is not a sharded checkpoint");
   if (format_family(store.format()) == FormatFamily::kSafetensors)
-    e.help(has_codes(store)
-               ? "mckpt convert dequantize makes a Hugging Face folder of the values of these quantised weights; mckpt convert hf-to-fsdp a sharded checkpoint of the model"
-               : "mckpt convert hf-to-fsdp makes a sharded checkpoint of a Hugging Face model");
+    e.help(
+        has_codes(store)
+            ? "mckpt convert dequantize makes a Hugging Face folder of the values of these quantised weights; mckpt convert hf-to-fsdp a sharded checkpoint of the model"
+            : "mckpt convert hf-to-fsdp makes a sharded checkpoint of a Hugging Face model");
   else if (has_own_names(store))
     e.help("mckpt convert to-fsdp makes one of a checkpoint with the model's own names");
   throw e.file(store.root())
@@ -132,7 +133,8 @@ CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOp
     model = model_of(*store, unknown);
   }
   RunSetup setup{0, std::nullopt, members.get()};
-  return {std::move(store), std::make_shared<const HfModel>(std::move(model)), options, setup, std::move(members)};
+  return {std::move(store), std::make_shared<const HfModel>(std::move(model)), options, setup,
+          std::move(members)};
 }
 
 CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, std::shared_ptr<const HfModel> model,
@@ -144,8 +146,8 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, std::shared_ptr<c
       members_(std::move(members)),
       setup_(setup) {
   refuse_other_formats(*store_);
-  oddities_ =
-      refuse_damage(*store_, options.parts(), options.accept, options.records_apart ? is_of_records : nullptr);
+  oddities_ = refuse_damage(*store_, options.parts(), options.accept,
+                            options.records_apart ? is_of_records : nullptr);
   if (!model_->plain) refuse_other_model(*store_, *model_);
   run_ = facts_of(*store_);
   run_.tensor_ranks = agreed_ranks(*store_, run_.tensor_ranks, options.tp_setting, options.source_tp);

@@ -85,9 +85,9 @@ class CheckpointModel {
   void lay_out(KeyTable::Cells cells);
 
   std::unique_ptr<Store> store_;
-  const Store* disk_ = nullptr;         // the innermost store
-  std::unique_ptr<RunFacts> facts_;     // null: each object of the store is one
-  NameSet<std::string> made_whole_;     // parameters that a view made of their parts
+  const Store* disk_ = nullptr;      // the innermost store
+  std::unique_ptr<RunFacts> facts_;  // null: each object of the store is one
+  NameSet<std::string> made_whole_;  // parameters that a view made of their parts
   std::vector<Finding> oddities_;
   RunSizes run_;
   std::vector<std::string> left_states_;

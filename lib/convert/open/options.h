@@ -21,18 +21,20 @@ namespace mckpt::impl {
 // The names that tensors of a sharded checkpoint get. They become the names of fsdp_dtensor where a table of
 // Megatron has to be laid over them; the rest follows from the result of the checkpoint.
 enum class KeyNames : u8 {
-  kOfModel,     // layers as the model has them; names of FSDP2 and of Megatron-FSDP alone stay
-  kOfFsdp,      // names of FSDP2 too; layers of another form keep their names, without a table
-  kWhole,       // likewise, with fused parameters whole and the groups of the optimizer as they are
-  kUsual,       // likewise, with the usual name where a parameter has several, except in torch_dist
-  kToCompare    // layers as the model has them, and usual names everywhere
+  kOfModel,   // layers as the model has them; names of FSDP2 and of Megatron-FSDP alone stay
+  kOfFsdp,    // names of FSDP2 too; layers of another form keep their names, without a table
+  kWhole,     // likewise, with fused parameters whole and the groups of the optimizer as they are
+  kUsual,     // likewise, with the usual name where a parameter has several, except in torch_dist
+  kToCompare  // layers as the model has them, and usual names everywhere
 };
-inline bool keeps_layers(KeyNames names) { return names != KeyNames::kOfModel && names != KeyNames::kToCompare; }
+inline bool keeps_layers(KeyNames names) {
+  return names != KeyNames::kOfModel && names != KeyNames::kToCompare;
+}
 inline bool makes_whole(KeyNames names) { return names == KeyNames::kWhole; }
 
 // The states of the optimizer.
 enum class StateUse : u8 {
-  kLeft,        // are not read, and need not be sound
+  kLeft,  // are not read, and need not be sound
   kRead,
   kLeftOfRanks  // need to be sound, and are not read of files of ranks
 };

@@ -305,7 +305,8 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
         .file(source->root())
         .expected("the model's own names, as in model.layers.0.mlp.down_proj.weight")
         .found(format_text(source->format()))
-        .help("mckpt export makes a Hugging Face folder of it, and mckpt convert to-fsdp a checkpoint of Megatron-FSDP");
+        .help(
+            "mckpt export makes a Hugging Face folder of it, and mckpt convert to-fsdp a checkpoint of Megatron-FSDP");
   refuse_lone_shards(*source, "converted");
   OwnModel model;
   warn_of_unsaid_order(*source, model.notes);
@@ -379,11 +380,14 @@ void refuse_model_dict(const std::string& model_dict, const std::string& source)
 void note_left_out(Notes& notes, const OwnModel& model) {
   if (!model.beside.empty())
     notes.note(cat("left    ", counted(std::ssize(model.beside), "tensor"),
-                   model.beside.size() == 1 ? " that is" : " that are", " not of the model: ", listed(model.beside, 3)));
+                   model.beside.size() == 1 ? " that is" : " that are",
+                   " not of the model: ", listed(model.beside, 3)));
   if (!model.floats_beside.empty())
     notes.note(cat("left    ", counted(std::ssize(model.floats_beside), "tensor"),
                    " of these may be weights: ", listed(model.floats_beside, 3)));
-  if (model.objects > 0) notes.note(cat("left    ", counted(model.objects, "object"), model.objects == 1 ? " that is no tensor" : " that are no tensors"));
+  if (model.objects > 0)
+    notes.note(cat("left    ", counted(model.objects, "object"),
+                   model.objects == 1 ? " that is no tensor" : " that are no tensors"));
 }
 
 }  // namespace mckpt::impl

@@ -40,11 +40,11 @@ struct OwnModelOptions {
   // The dict of a save that is the model, where several may be: "actor", "state.policy". Empty: it is found
   // (convert/own/model_dict.h)
   std::string model_dict{};
-  std::vector<Code> accept{};  // codes of damage that is accepted
+  std::vector<Code> accept{};               // codes of damage that is accepted
   bool (*apart)(const Finding&) = nullptr;  // damage that the caller reports, which is not refused
-  bool complete = true;        // without config.json the source is refused; a missing tensor too
-  bool keep_names = false;     // names are the source's: no config.json is looked for beside it
-  bool dict_if_there = false;  // as in SectionOptions
+  bool complete = true;                     // without config.json the source is refused; a missing tensor too
+  bool keep_names = false;                  // names are the source's: no config.json is looked for beside it
+  bool dict_if_there = false;               // as in SectionOptions
   std::set<std::string, std::less<>> in_model{};  // as in SectionOptions
   // A model with an adapter of PEFT around it is read as its base with the adapter in it; false: its tensors
   // are those that were saved.
@@ -70,7 +70,8 @@ struct OwnModel {
       copies{};  // tensors of the store that are left out, and those that they repeat
   std::string section, convention;
   bool dict_taken = false;  // as in OwnNames
-  std::string judged_by{};  // the source of the list of its tensors, "DIR/model.safetensors.index.json"; "": none
+  std::string
+      judged_by{};  // the source of the list of its tensors, "DIR/model.safetensors.index.json"; "": none
   std::optional<SafetensorsOriginal> original{};  // the files of the model's own folder, if they are known
   std::vector<std::string> beside;                // names of tensors that are not the model's
   std::vector<std::string> floats_beside;         // of these, those that may be weights

@@ -136,8 +136,9 @@ HfModel model_of(const Store& store, const CheckpointOptions& options) {
       e.found(cat("tensors that no known format has: ", keys));
     throw e.file(store.root())
         .help(cat("`assets` HF_DIR   the folder of the original model, or one with its config.json",
-                  options.names != KeyNames::kOfModel && dialect != DcpDialect::kTorchDist ? "; `any_model` needs no such folder"
-                                                                       : ""));
+                  options.names != KeyNames::kOfModel && dialect != DcpDialect::kTorchDist
+                      ? "; `any_model` needs no such folder"
+                      : ""));
   }
   HfModelOptions how = options.model;
   if (options.assets) how.kept_map = kept_map(store);

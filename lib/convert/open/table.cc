@@ -76,7 +76,8 @@ HfModel open_with_config(std::unique_ptr<Store>& store, const OpenAs& options) {
       for (const FolderEntry& f : Folder(options.source, files).entries())
         weights |= f.name.ends_with(".safetensors");
     const std::string around = std::filesystem::path(options.source).parent_path();
-    if (weights && is_file(options.source, files) && is_file(cat(around.empty() ? "." : around, "/config.json"), files))
+    if (weights && is_file(options.source, files) &&
+        is_file(cat(around.empty() ? "." : around, "/config.json"), files))
       e.help(cat("name the folder that contains the file: ", escaped(around.empty() ? "." : around)));
     else if (weights)
       e.help("give the folder of the model's config.json as `assets`, or name the folder of a whole model");

@@ -59,8 +59,7 @@ BoxedTensor BoxedTensor::at(std::size_t dim, i64 index) const {
 BoxedTensor BoxedTensor::swapped(std::size_t one, std::size_t other) const {
   BoxedTensor out = *this;
   std::swap(out.dims[one], out.dims[other]);
-  for (StorePiece& piece : out.pieces)
-    std::swap(axis_to(piece, one)->to_dim, axis_to(piece, other)->to_dim);
+  for (StorePiece& piece : out.pieces) std::swap(axis_to(piece, one)->to_dim, axis_to(piece, other)->to_dim);
   return out;
 }
 

@@ -134,8 +134,8 @@ const DiskRules* disk_rules(std::string_view model_type) {
 std::string name_on_disk(std::string_view name, const DiskRules* rules) {
   std::string out(name);
   if (rules == nullptr) return out;
-  auto front = std::ranges::find_if(
-      rules->fronts, [&](const NameRule& rule) { return name.starts_with(rule.memory); });
+  auto front = std::ranges::find_if(rules->fronts,
+                                    [&](const NameRule& rule) { return name.starts_with(rule.memory); });
   if (front != rules->fronts.end()) out.replace(0, front->memory.size(), front->disk);
   for (const NameRule& rule : rules->words)
     if (std::size_t at = place_of(out, rule.memory); at != out.npos)

@@ -36,17 +36,28 @@ class Steps {
  private:
   void apply(const DiskStep& step) {
     switch (step.kind) {
-      case StepKind::kDivide: return divide(step);
-      case StepKind::kExperts: return experts(step);
-      case StepKind::kJoin: return join(step);
-      case StepKind::kTranspose: return transpose(step);
-      case StepKind::kInterleave: return interleave(step);
-      case StepKind::kRope: return rope(step);
-      case StepKind::kTextVision: return text_vision(step);
-      case StepKind::kPad: return pad(step);
-      case StepKind::kSame: return named_as_target();
-      case StepKind::kQueries: return queries();
-      case StepKind::kUnknown: throw Error(Code::kUnknownModel, "how this model's folder has a tensor is not computed");
+      case StepKind::kDivide:
+        return divide(step);
+      case StepKind::kExperts:
+        return experts(step);
+      case StepKind::kJoin:
+        return join(step);
+      case StepKind::kTranspose:
+        return transpose(step);
+      case StepKind::kInterleave:
+        return interleave(step);
+      case StepKind::kRope:
+        return rope(step);
+      case StepKind::kTextVision:
+        return text_vision(step);
+      case StepKind::kPad:
+        return pad(step);
+      case StepKind::kSame:
+        return named_as_target();
+      case StepKind::kQueries:
+        return queries();
+      case StepKind::kUnknown:
+        throw Error(Code::kUnknownModel, "how this model's folder has a tensor is not computed");
     }
   }
 
@@ -66,7 +77,8 @@ class Steps {
 
   static std::vector<BoxedTensor> parts_of(const BoxedTensor& tensor, std::size_t dim, i64 parts) {
     const i64 size = tensor.dims[dim];
-    need(parts > 0 && size % parts == 0, cat("cannot be divided into ", parts, " tensors of the model's folder"));
+    need(parts > 0 && size % parts == 0,
+         cat("cannot be divided into ", parts, " tensors of the model's folder"));
     std::vector<BoxedTensor> out;
     for (i64 p = 0; p < parts; p++) out.push_back(tensor.every(dim, {p * (size / parts), size / parts}));
     return out;
@@ -179,7 +191,8 @@ class Steps {
 
   void queries() {
     const BoxedTensor whole = std::move(only(3));
-    need(whole.dims.size() == 3 && whole.dims[1] == 4 && whole.dims[0] <= kMostPairs && in_.targets.size() == 2,
+    need(whole.dims.size() == 3 && whole.dims[1] == 4 && whole.dims[0] <= kMostPairs &&
+             in_.targets.size() == 2,
          "is not four queries for each layer");
     std::vector<StepTensor> out;
     for (std::size_t part = 0; part < 2; part++) {

@@ -36,9 +36,9 @@ enum class StepKind : u8 {
 struct DiskStep {
   StepKind kind;
   u8 dim = 0, other = 0;
-  std::span<const std::string_view> names{};     // empty: all
-  std::string_view number = "";  // an entry of the config, "vision_config.num_attention_heads"
-  i64 otherwise = 0;             // where the config has no such entry: transformers' default
+  std::span<const std::string_view> names{};  // empty: all
+  std::string_view number = "";               // an entry of the config, "vision_config.num_attention_heads"
+  i64 otherwise = 0;                          // where the config has no such entry: transformers' default
 };
 
 // A tensor between two steps, and what takes the place of the words by which it was found in the name.

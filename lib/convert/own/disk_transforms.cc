@@ -174,7 +174,8 @@ class Transforming {
     const std::string together = replaced(name, match, std::string(t.targets[0]));
     std::string first = together;
     if (std::size_t star = first.find('*'); star != first.npos) first.replace(star, 1, "0");
-    if ((options_.stacks && is_stack(name)) || kept(name, named(std::move(first)))) return put(name, name, tensor);
+    if ((options_.stacks && is_stack(name)) || kept(name, named(std::move(first))))
+      return put(name, name, tensor);
     auto [at, is_new] = group_of_.try_emplace(together, groups_.size());
     if (is_new) groups_.push_back({&t, name, match, {}});
     groups_[at->second].tensors.emplace_back(match.source, tensor);
@@ -189,11 +190,14 @@ class Transforming {
     for (auto [source, count] : counts) most = std::max(most, count);
     for (auto [source, count] : counts)
       if (count != most)
-        throw Error(Code::kUnaccounted,
-                    "a tensor of the model's folder consists of several of the model's, and not all are there")
+        throw Error(
+            Code::kUnaccounted,
+            "a tensor of the model's folder consists of several of the model's, and not all are there")
             .file(store_.root())
             .tensor(group.name)
-            .expected(cat(most, " of '", std::ranges::find(group.transform->sources, source, &Alternative::source)->pattern, "'"))
+            .expected(cat(most, " of '",
+                          std::ranges::find(group.transform->sources, source, &Alternative::source)->pattern,
+                          "'"))
             .found(count);
   }
 
@@ -217,7 +221,8 @@ class Transforming {
     } catch (Error& e) {
       if (e.code() == Code::kUnknownModel)
         e.found(cat("class ", rules_.name))
-            .help("mckpt convert to-dcp SRC DST keeps names and tensors, and the model's own class loads them");
+            .help(
+                "mckpt convert to-dcp SRC DST keeps names and tensors, and the model's own class loads them");
       else
         e.found(to_string(store_.shape(first)));
       throw e.file(store_.root()).tensor(store_.name(first));

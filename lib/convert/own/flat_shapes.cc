@@ -36,8 +36,7 @@ class ShapedStore final : public StoreView {
     for (i64 c = 0; c < source().chunk_count(tensor); c++) {
       const Chunk flat = source().chunk(tensor, c);
       const std::size_t first = t.numbers.size();
-      const i64 boxes =
-          stretch_boxes(t.dims, {flat.offsets[0], flat.offsets[0] + flat.sizes[0]}, t.numbers);
+      const i64 boxes = stretch_boxes(t.dims, {flat.offsets[0], flat.offsets[0] + flat.sizes[0]}, t.numbers);
       for (i64 b = 0, begin = 0; b < boxes; b++) {
         t.boxes.push_back({c, begin});
         begin += Shape(numbers(t, first, 2 * b + 1)).items();
@@ -84,7 +83,7 @@ class ShapedStore final : public StoreView {
   };
   struct Tensor {
     std::vector<i64> dims;
-    std::vector<Box> boxes;  // none: as in the source
+    std::vector<Box> boxes;    // none: as in the source
     std::vector<i64> numbers;  // the offsets and then the sizes of each box
   };
   // The offsets of a box, or its sizes; `which` counts both.
@@ -137,8 +136,9 @@ std::vector<std::vector<i64>> shapes_of(const Store& store, std::span<const Name
 std::unique_ptr<Store> with_shapes(std::unique_ptr<Store> store, std::span<const NamedTensor> model,
                                    const TensorShapes& folder, std::string_view model_type) {
   if (folder.empty())
-    throw Error(Code::kUnknownAssets,
-                "the tensors were saved flat (LOCAL_STATE_DICT), and their shapes are those of the model, which is not known")
+    throw Error(
+        Code::kUnknownAssets,
+        "the tensors were saved flat (LOCAL_STATE_DICT), and their shapes are those of the model, which is not known")
         .file(store->root())
         .help(
             "`assets` names the folder of the model, with its weights, or with a config.json of a known model");

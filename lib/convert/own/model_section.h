@@ -30,7 +30,8 @@ struct SectionOptions {
   std::string model_dict{};    // the dict that is the model, "actor"; empty: it is found
   bool dict_if_there = false;  // it need not be there, as on one side of a comparison
   bool with_adapter = false;   // tensors of an adapter are taken, and all names as they are
-  std::set<std::string, std::less<>> in_model{};  // names that the other side of a comparison has in its model
+  std::set<std::string, std::less<>>
+      in_model{};  // names that the other side of a comparison has in its model
 };
 
 struct SectionedNames {

@@ -44,7 +44,7 @@ struct OwnNamesOptions {
   ExpectedTensors expected{};  // in the model's folder; empty: they are not known
   std::string model_dict{};    // as in SectionOptions
   bool dict_if_there = false;
-  bool with_adapter = false;  // as in SectionOptions
+  bool with_adapter = false;                      // as in SectionOptions
   std::set<std::string, std::less<>> in_model{};  // as in SectionOptions
   FlatModel flat{};                               // for a store that is flat
 };
@@ -55,11 +55,11 @@ inline constexpr std::string_view kModelDictFact = "model_dict";
 struct OwnNames {
   std::unique_ptr<Store>
       store;  // only the tensors of the model, under the names that its Hugging Face folder has
-  std::vector<std::string> beside;  // names of the source's other tensors: optimizer states, counters
+  std::vector<std::string> beside;         // names of the source's other tensors: optimizer states, counters
   std::vector<std::string> floats_beside;  // of these, those that may be weights
-  std::string section;              // what was in front of every model tensor: "app.model."; "" for none
-  std::string convention;           // whose names they were: "transformers", "torchtitan llama3"
-  bool dict_taken = false;          // these are the tensors of the dict that `model_dict` names
+  std::string section;      // what was in front of every model tensor: "app.model."; "" for none
+  std::string convention;   // whose names they were: "transformers", "torchtitan llama3"
+  bool dict_taken = false;  // these are the tensors of the dict that `model_dict` names
 };
 
 // Takes any store whose tensors are those of a model under its own names, or under torchtitan's. A tied

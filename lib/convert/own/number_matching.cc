@@ -43,9 +43,9 @@ NumberedStates match_numbers(const std::vector<OrderedParameter>& order,
       taker = &place;
     }
     if (!taker)
-      return refuse(
-                 cat("parameter ", escaped(p.key), " ", dims_to_string(p.dims),
-                     " has the shape of no group's next number: the groups do not list all parameters in the order of the model")),
+      return refuse(cat(
+                 "parameter ", escaped(p.key), " ", dims_to_string(p.dims),
+                 " has the shape of no group's next number: the groups do not list all parameters in the order of the model")),
              out;
     const std::string& number = taker->number();
     taker->next++;

@@ -24,7 +24,8 @@ class SavedStates {
   bool has(std::string_view name) const;
 
  private:
-  NameMap<std::string, std::size_t> dict_bytes_;  // of a name, what leads to its dict; none: not known, or none
+  NameMap<std::string, std::size_t>
+      dict_bytes_;  // of a name, what leads to its dict; none: not known, or none
 };
 
 }  // namespace mckpt::impl

@@ -214,7 +214,8 @@ void Translation::add_part(i64 t, std::string name, i64 part, i64 parts, std::si
   }
   i64& slot = joined.tensors[static_cast<std::size_t>(part)];
   if (slot >= 0)
-    throw Error(Code::kUnaccounted, "two tensors of the checkpoint are the same part of one of the model's folder")
+    throw Error(Code::kUnaccounted,
+                "two tensors of the checkpoint are the same part of one of the model's folder")
         .file(store_.root())
         .tensor(out_.tensors[joined.at].name)
         .note(std::string(store_.name(slot)))

@@ -96,8 +96,14 @@ constexpr Row kGptOss[] = {
 // linear modules.
 using TowerQkv = std::array<Row, 3>;
 constexpr std::array<Row, 8> tower_layer(const TowerQkv& qkv, const std::array<std::string_view, 5>& of) {
-  return {qkv[0], qkv[1], qkv[2], {"attn.proj.*", of[0]}, {"norm1.*", of[1]}, {"norm2.*", of[2]},
-          {"mlp.linear_fc1.*", of[3]}, {"mlp.linear_fc2.*", of[4]}};
+  return {qkv[0],
+          qkv[1],
+          qkv[2],
+          {"attn.proj.*", of[0]},
+          {"norm1.*", of[1]},
+          {"norm2.*", of[2]},
+          {"mlp.linear_fc1.*", of[3]},
+          {"mlp.linear_fc2.*", of[4]}};
 }
 // Queries, keys and values that are one tensor in the folder.
 constexpr TowerQkv joined_qkv(std::string_view disk) {
@@ -142,9 +148,8 @@ constexpr Row kQwen35Tower[] = {
     {"vision_encoder.merger.linear_fc1.*", "model.visual.merger.linear_fc1.*"},
     {"vision_encoder.merger.linear_fc2.*", "model.visual.merger.linear_fc2.*"},
 };
-constexpr auto kQwen35TowerLayer =
-    tower_layer(joined_qkv("attn.qkv.*"),
-                {"attn.proj.*", "norm1.*", "norm2.*", "mlp.linear_fc1.*", "mlp.linear_fc2.*"});
+constexpr auto kQwen35TowerLayer = tower_layer(
+    joined_qkv("attn.qkv.*"), {"attn.proj.*", "norm1.*", "norm2.*", "mlp.linear_fc1.*", "mlp.linear_fc2.*"});
 
 constexpr Row kMuse[] = {
     {"attention.o_gate.weight", "self_attn.gate_proj.weight"},
@@ -249,7 +254,8 @@ struct Word {
   std::string_view titan, disk;
 };
 constexpr Word kWords[] = {
-    {'*', "weight", "weight"}, {'*', "bias", "bias"}, {'#', "1", "gate"}, {'#', "3", "up"}, {'#', "2", "down"},
+    {'*', "weight", "weight"}, {'*', "bias", "bias"}, {'#', "1", "gate"},
+    {'#', "3", "up"},          {'#', "2", "down"},
 };
 
 std::string with_word(std::string_view pattern, char sign, std::string_view word) {

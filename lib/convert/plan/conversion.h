@@ -60,7 +60,7 @@ struct Planned {
   // The job of all ranks together that prove() plans, if that is not `job`; else null.
   std::unique_ptr<CopyJob> proved_job;
   ProofInput proof;
-  bool of_files = false;  // the proof and the account count whole files, and not tensors
+  bool of_files = false;                 // the proof and the account count whole files, and not tensors
   std::optional<BehindView> behind;      // if the job's store is a view that decodes tensors
   const AdaptedStore* merged = nullptr;  // if it is one of a base with an adapter in it
   i64 shared_tensors = 0;                // tensors that share storage in the source, and are written in full
@@ -81,10 +81,10 @@ struct Conversion : Planned {
   std::unique_ptr<Opened> opened;  // null: the model is in memory
   std::unique_ptr<Target> target;  // keeps what job and proof refer to, and writes the frame
 
-  std::vector<std::string> sources;  // folders and files that are read, as the user named them
-  OpenOptions opening;               // how they are opened
-  const Store* store = nullptr;      // whose files the job reads; null: it reads memory
-  std::unique_ptr<ReadSums> sums;    // checksums of the bytes that are read; null: the source has none
+  std::vector<std::string> sources;      // folders and files that are read, as the user named them
+  OpenOptions opening;                   // how they are opened
+  const Store* store = nullptr;          // whose files the job reads; null: it reads memory
+  std::unique_ptr<ReadSums> sums;        // checksums of the bytes that are read; null: the source has none
   Account account;                       // set by prove()
   std::optional<TensorAccount> tensors;  // set by prove() if it is asked for
 };

@@ -31,8 +31,8 @@ void place_iteration(Planned& planned, const std::string& target, std::optional<
   planned.tracker = folder.tracker();
   if (std::optional<i64> later = folder.later_tracked())
     planned.outcome.warn(cat("the output folder has iteration ", *later, ", but Megatron will load ",
-                                iteration ? cat("iteration ", *iteration) : std::string("release"),
-                                " from it: ", kTrackerName, " names the iteration that was written last"));
+                             iteration ? cat("iteration ", *iteration) : std::string("release"),
+                             " from it: ", kTrackerName, " names the iteration that was written last"));
 }
 
 std::string plan_iteration(Planned& planned, const DcpLayout& layout, const std::string& target,
@@ -62,7 +62,7 @@ void set_run(Planned& planned, std::string format, const Grid& grid, const DcpLa
   planned.format = std::move(format);
   planned.grid = grid;
   planned.extent = cat(counted(grid.world(), "rank"), " (", to_string(grid), "), ",
-                          counted(layout.chunk_count(), "chunk"), ", ", human_bytes(planned.bytes));
+                       counted(layout.chunk_count(), "chunk"), ", ", human_bytes(planned.bytes));
 }
 
 }  // namespace mckpt::impl

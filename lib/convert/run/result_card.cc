@@ -15,12 +15,11 @@ void check_result_cards(const ResultCards& cards) { check_card_places(cards.file
 void write_result_cards(const Conversion& conversion, const ResultCards& cards, Observer& observer) {
   if (cards.files.empty()) return;
   try {
-    Card card =
-        make_card(conversion.path,
-                  {.opening = {.helper_folders = conversion.opening.helper_folders},
-                   .threads = cards.threads,
-                   .left_out = cards.files},
-                  observer);
+    Card card = make_card(conversion.path,
+                          {.opening = {.helper_folders = conversion.opening.helper_folders},
+                           .threads = cards.threads,
+                           .left_out = cards.files},
+                          observer);
     card.version = MCKPT_VERSION;
     card.command = cards.command;
     card.made_of = conversion.sources;

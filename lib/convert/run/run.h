@@ -41,8 +41,8 @@ struct RunOptions {
   // An interrupted run of the same conversion is continued in any case. With `resume` also where
   // that run was to replace a result. Not together with overwrite.
   bool resume = false;
-  bool allow_overflow = false;        // publish although a cast made finite values infinite
-  bool can_overwrite = true;          // false: an error about an existing result proposes to remove it
+  bool allow_overflow = false;  // publish although a cast made finite values infinite
+  bool can_overwrite = true;    // false: an error about an existing result proposes to remove it
 };
 
 // The outcome of a finished run, equal on all ranks except `notes` and `resumed`, which rank 0 has.

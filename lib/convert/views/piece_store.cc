@@ -51,7 +51,12 @@ void PieceStore::add(std::string name, std::vector<i64> dims, std::vector<StoreP
       t.parts.push_back(std::move(part));
     };
     if (!piece.zeros.empty()) {
-      add_part({.tensor = piece.tensor, .chunk = 0, .first_item = 0, .offsets = piece.to, .sizes = piece.zeros, .zeros = true});
+      add_part({.tensor = piece.tensor,
+                .chunk = 0,
+                .first_item = 0,
+                .offsets = piece.to,
+                .sizes = piece.zeros,
+                .zeros = true});
       continue;
     }
     for (i64 c : chunks_near(piece)) {

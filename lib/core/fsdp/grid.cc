@@ -9,8 +9,8 @@
 //   4 ranks of a buffer, hsdp=2:      d  0  1  2  3
 //   replicate   2 shards              s  0  1  0  1      ranks 2 and 3 are replicas of ranks 0 and 1
 //   shard       4 shards              s  0  2  1  3      the inner index is the major one
-#include "core/base/error.h"
 #include "core/fsdp/grid.h"
+#include "core/base/error.h"
 
 #include <numeric>
 

@@ -2,8 +2,8 @@
 // group outside all units is cut after each parameter that reaches the bucket size, so all its buckets but
 // the last are at least that large (an embedding that is shared over pipeline stages has a bucket of its
 // own).
-#include "core/base/error.h"
 #include "core/fsdp/param_groups.h"
+#include "core/base/error.h"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 // How rows are cut: a Mamba convolution part by part, a gated delta net section by section.
-#include "core/base/error.h"
 #include "core/hybrid/cp_slice.h"
+#include "core/base/error.h"
 
 namespace mckpt::impl {
 namespace {

@@ -2,8 +2,8 @@
 // first in this order is reported. A group is checked as a whole at its '['; '*' together with 'D' or '+' is
 // found at the end of a segment; MTP parts are compared before they are read, and brackets in them are
 // refused last. The flat dialect reads every symbol of a part before all other checks.
-#include "core/base/text.h"
 #include "core/hybrid/pattern.h"
+#include "core/base/text.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // The faults of a layer pattern: for each its name, sentence and remedy, and the message that shows the byte
 // at which the pattern is wrong.
-#include "core/base/error.h"
 #include "core/hybrid/pattern_fault.h"
+#include "core/base/error.h"
 
 #include <algorithm>
 

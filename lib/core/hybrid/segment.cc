@@ -5,8 +5,8 @@
 //   M-M-M-M-, pp 3, first stage 2     rank 0: layers 0 and 1; ranks 1 and 2 share the 6 others
 //
 // A stage never begins inside a group.
-#include "core/base/error.h"
 #include "core/hybrid/segment.h"
+#include "core/base/error.h"
 
 #include <algorithm>
 

@@ -59,8 +59,8 @@ bool try_transpose(const Move& m, i64 item, const u8* from, u8* to) {
 i64 first_unlike(const Move& m, i64 item, ItemsIn from, ItemsIn to) {
   for (i64 o = 0; o < m.outer.count; o++)
     for (i64 i = 0; i < m.inner.count; i++) {
-      const u8* f = from.data +
-                    (m.from - from.first + o * m.outer.from_stride + i * m.inner.from_stride) * item;
+      const u8* f =
+          from.data + (m.from - from.first + o * m.outer.from_stride + i * m.inner.from_stride) * item;
       i64 first = m.to + o * m.outer.to_stride + i * m.inner.to_stride;
       const u8* t = to.data + (first - to.first) * item;
       if (std::memcmp(f, t, static_cast<std::size_t>(m.length * item)) == 0) continue;

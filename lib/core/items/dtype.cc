@@ -3,8 +3,8 @@
 //
 //   dtype_from_name("torch.half")   aliases and the prefix are accepted       ->  kF16
 //   dtype_from_safetensors("F16")   names are exact                           ->  kF16
-#include "core/base/error.h"
 #include "core/items/dtype.h"
+#include "core/base/error.h"
 
 #include <array>
 #include <string>

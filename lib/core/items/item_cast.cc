@@ -1,8 +1,8 @@
 // Casts and additions over blocks of values, one loop for each pair of types, which the compiler vectorises.
 // A cast through a third type goes through a buffer of 1024 items, so that no copy of the tensor is made.
+#include "core/items/item_cast.h"
 #include "core/base/error.h"
 #include "core/items/half_bits.h"
-#include "core/items/item_cast.h"
 
 #include <algorithm>
 #include <array>

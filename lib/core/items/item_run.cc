@@ -4,8 +4,8 @@
 //   x x x x|x x x x|x x x x      a run of 3 steps of 4 items
 //       [     cut       )        local positions [2, 10)
 //       a a|b b b b|c c          three runs: the rest of step 0, step 1, the front of step 2
-#include "core/base/error.h"
 #include "core/items/item_run.h"
+#include "core/base/error.h"
 
 #include <algorithm>
 

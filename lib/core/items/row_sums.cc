@@ -19,7 +19,8 @@ void sum_block(std::span<const float> factors, std::span<const float* const> row
   std::size_t k = 0;
   for (; k + 4 <= factors.size(); k += 4) {
     const float a = factors[k], b = factors[k + 1], c = factors[k + 2], d = factors[k + 3];
-    const float *x = rows[k] + first, *y = rows[k + 1] + first, *z = rows[k + 2] + first, *w = rows[k + 3] + first;
+    const float *x = rows[k] + first, *y = rows[k + 1] + first, *z = rows[k + 2] + first,
+                *w = rows[k + 3] + first;
     for (std::size_t j = 0; j < columns; j++) sums[j] += (a * x[j] + b * y[j]) + (c * z[j] + d * w[j]);
   }
   for (; k < factors.size(); k++) {

@@ -1,7 +1,7 @@
 // Checks sizes and multiplies them without overflow. A size of 0 anywhere makes the product 0, so [2^62, 4,
 // 0] is a valid shape of no items.
-#include "core/base/error.h"
 #include "core/items/shape.h"
+#include "core/base/error.h"
 
 #include <algorithm>
 

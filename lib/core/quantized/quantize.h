@@ -14,9 +14,9 @@
 namespace mckpt::impl {
 
 enum class ScaleRule : u8 {
-  kAmax,         // F32: amax / 448, of a block of zeros 1e-12 (in bf16) / 448: slime
-  kPowerOfTwo,   // the smallest power of two with amax / scale <= 448 (ue8m0: transformers, Bridge, MXFP8)
-  kMxFloor,      // E2M1: 2^(floor(log2(amax)) - 2), as OCP's MX says; values above 6 scales become 6
+  kAmax,        // F32: amax / 448, of a block of zeros 1e-12 (in bf16) / 448: slime
+  kPowerOfTwo,  // the smallest power of two with amax / scale <= 448 (ue8m0: transformers, Bridge, MXFP8)
+  kMxFloor,     // E2M1: 2^(floor(log2(amax)) - 2), as OCP's MX says; values above 6 scales become 6
 };
 
 // Rows of values in memory, of type bf16, fp16 or fp32.

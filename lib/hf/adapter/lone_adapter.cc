@@ -94,7 +94,8 @@ LoneAdapter check_lone_adapter(const Store& adapter, const std::string& config_t
           Error(Code::kContradiction, "the adapter has factors of LoRA, and its config is of another kind")
               .expected("peft_type LORA")
               .found(kind.empty() ? "none" : cat("'", escaped(kind), "'"))
-              .help("adapter_config.json and adapter_model.safetensors belong to two adapters: take both from one save"));
+              .help(
+                  "adapter_config.json and adapter_model.safetensors belong to two adapters: take both from one save"));
       out.not_checked.clear();
     } else if (out.not_checked.empty()) {
       check_modules(adapter, parse_lora_config(config_text), out);

@@ -28,7 +28,7 @@ struct KnownTensors {
   std::string origin;                             // for messages: "DIR/model.safetensors.index.json"
   std::string shapes_origin{};                    // of the shapes, if that is something else
   std::optional<SafetensorsOriginal> original{};  // the files, if the headers are known
-  bool of_shards = false;  // of ranks: what the lost ones had is in none of the others
+  bool of_shards = false;                         // of ranks: what the lost ones had is in none of the others
 };
 
 // The tensors that the files of the folder list. The first that the folder has is asked: safetensors headers,

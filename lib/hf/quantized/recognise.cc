@@ -152,7 +152,8 @@ class Recogniser {
             .expected("an entry quantization_config, with the method and the sizes of blocks or groups")
             .found(
                 cat("no such entry, and codes with scales of ", counted(std::ssize(out_.tensors), "tensor")))
-            .help("put quantization_config into config.json, as the original model has it: without it transformers takes the codes for weights"));
+            .help(
+                "put quantization_config into config.json, as the original model has it: without it transformers takes the codes for weights"));
     f.file = silent_;
     out_.findings.push_back(std::move(f));
   }

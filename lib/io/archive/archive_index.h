@@ -52,7 +52,7 @@ struct ArchiveIndex {
   // The file that is the checkpoint; "": the folder of all files is.
   std::string opened;
   std::vector<ListedFile> files;  // of the checkpoint
-  std::vector<Part> parts;  // the first has the index
+  std::vector<Part> parts;        // the first has the index
   std::vector<Row> rows;
 
   static constexpr i64 kColumns = 6;

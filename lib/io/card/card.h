@@ -56,25 +56,25 @@ struct CardComparison {
 };
 
 struct Card {
-  std::string version{};                                      // of mckpt
-  std::string command{};                                      // as it was given
-  std::string name{};                                         // of the folder or file
-  bool single_file = false;                                   // it is of one file
-  std::string format{};                                       // "" if the checkpoint could not be opened
-  std::vector<std::pair<std::string, std::string>> facts{};   // as inspect shows them
-  std::vector<CardFile> files{};                              // ascending by name
-  std::vector<std::string> ignored{};                         // names that are not listed, files or folders
+  std::string version{};                                     // of mckpt
+  std::string command{};                                     // as it was given
+  std::string name{};                                        // of the folder or file
+  bool single_file = false;                                  // it is of one file
+  std::string format{};                                      // "" if the checkpoint could not be opened
+  std::vector<std::pair<std::string, std::string>> facts{};  // as inspect shows them
+  std::vector<CardFile> files{};                             // ascending by name
+  std::vector<std::string> ignored{};                        // names that are not listed, files or folders
   std::vector<CardTensor> tensors{};
-  std::vector<std::string> made_of{};                         // of a conversion: its sources
-  std::string plan{};                                         // of a conversion: its account, in words
+  std::vector<std::string> made_of{};  // of a conversion: its sources
+  std::string plan{};                  // of a conversion: its account, in words
   std::vector<Check> checks{};
   std::vector<Finding> findings{};
-  std::vector<NotRead> unread{};                              // files that no check looked at
+  std::vector<NotRead> unread{};  // files that no check looked at
   std::optional<CardComparison> comparison{};
 
-  i64 bytes() const;           // of all files
-  std::string root() const;    // SHA-256 over the digests of all files, in their order
-  bool sound() const;          // no finding is a problem
+  i64 bytes() const;         // of all files
+  std::string root() const;  // SHA-256 over the digests of all files, in their order
+  bool sound() const;        // no finding is a problem
 };
 
 }  // namespace mckpt::impl

@@ -105,8 +105,9 @@ std::string files(const Card& card) {
 
 std::string tensors(const Card& card) {
   if (card.tensors.empty()) return "";
-  std::string out = "\n## Tensors\n\nSHA-256 of the values, contiguous and little-endian.\n\n"
-                    "| tensor | type | shape | SHA-256 |\n|---|---|---|---|\n";
+  std::string out =
+      "\n## Tensors\n\nSHA-256 of the values, contiguous and little-endian.\n\n"
+      "| tensor | type | shape | SHA-256 |\n|---|---|---|---|\n";
   for (const CardTensor& t : card.tensors) {
     if (&t - card.tensors.data() == kMostTensors) {
       out +=

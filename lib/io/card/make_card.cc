@@ -285,9 +285,9 @@ class CardMaker {
   std::vector<Opened> stores_;
   std::vector<std::size_t> first_;  // by store: its first tensor in the card
   std::vector<char> whole_;         // by tensor of the card: its first chunk has all its values
-  std::set<std::string> visited_;  // real paths
+  std::set<std::string> visited_;   // real paths
   std::vector<std::string> left_out_;
-  std::unique_ptr<Folder> folder_;  // none for a single file
+  std::unique_ptr<Folder> folder_;           // none for a single file
   std::map<std::string, i32> by_real_path_;  // the first file of the path
   std::vector<Link> links_;
 };

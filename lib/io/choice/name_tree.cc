@@ -84,7 +84,8 @@ class Builder {
     std::vector<u32> top = children(0);
     std::vector<NameTree> out;
     out.reserve(top.size());
-    const std::map<u32, std::vector<u32>> ranks = fold_ ? ranks_among(top) : std::map<u32, std::vector<u32>>{};
+    const std::map<u32, std::vector<u32>> ranks =
+        fold_ ? ranks_among(top) : std::map<u32, std::vector<u32>>{};
     std::unordered_set<u32> in_line;
     for (const auto& [first, group] : ranks) in_line.insert(group.begin() + 1, group.end());
     for (u32 c : top) {
@@ -210,8 +211,10 @@ class Builder {
     std::string ranks;
     for (std::size_t i = 0; i < group.size(); i++) {
       if (group.size() > kMostNamed && i > 1 && i + 1 < group.size()) continue;
-      if (group.size() > kMostNamed && i == 1) ranks += ",...";
-      else ranks += cat(i ? "," : "", rank_in_name(nodes_[group[i]].name)->first);
+      if (group.size() > kMostNamed && i == 1)
+        ranks += ",...";
+      else
+        ranks += cat(i ? "," : "", rank_in_name(nodes_[group[i]].name)->first);
     }
     const std::string first(rank_in_name(nodes_[group[0]].name)->first);
     branch.label.replace(branch.label.find(first), first.size(), cat("{", ranks, "}"));
@@ -368,8 +371,8 @@ class Builder {
 
   const Store& store_;
   bool fold_;
-  std::deque<Node> nodes_;         // half a million nodes, which do not move when one is added
-  std::string_view last_;          // the name that was inserted last, and the nodes on its way
+  std::deque<Node> nodes_;  // half a million nodes, which do not move when one is added
+  std::string_view last_;   // the name that was inserted last, and the nodes on its way
   std::vector<Step> path_;
 };
 

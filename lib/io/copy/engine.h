@@ -33,13 +33,13 @@ struct CopyOptions {
   int threads = 1;
   i64 batch_bytes =
       2 << 20;  // of destinations at a time: they stay in the cache from their read to their write
-  i64 memory_bytes = i64{256} << 20;          // of all threads' buffers together
+  i64 memory_bytes = i64{256} << 20;  // of all threads' buffers together
   // Asked before each batch, under a lock: true ends the copy with Error(kInterrupted).
   std::function<bool()> stop{};
-  ReadSums* sums = nullptr;                   // receives what is read
-  WrittenSums* written = nullptr;             // receives the sums of what is written
-  LostValues* lost = nullptr;                 // receives what casts lose
-  TaskLog* log = nullptr;                     // tasks that it has as done are skipped; new ones are added
+  ReadSums* sums = nullptr;        // receives what is read
+  WrittenSums* written = nullptr;  // receives the sums of what is written
+  LostValues* lost = nullptr;      // receives what casts lose
+  TaskLog* log = nullptr;          // tasks that it has as done are skipped; new ones are added
   // Asked from any thread about a task that cannot be planned or carried out: true continues without the
   // task. The other tasks of its batch may then be carried out twice, and the sink sees their bytes twice.
   // Empty: the error ends the run. Not together with a log.

@@ -25,7 +25,7 @@ class ByteSource;
 
 // One unit of work: what one thread carries out, and what the log has as done or not done.
 struct CopyTask {
-  Plan plan;              // finished
+  Plan plan;      // finished
   ItemCast cast;  // for every item; source regions have items of its type `from`, destinations of `to`
   // Only in an outline: items of source regions (`slot`) that the result has no place for, such as padding.
   std::vector<ItemRun> unwanted{};

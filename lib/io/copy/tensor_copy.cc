@@ -40,11 +40,7 @@ class TensorCopy::TensorBytes final : public ByteSource {
 };
 
 TensorCopy::TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind)
-    : store_(store),
-      files_(store),
-      places_(std::move(places)),
-      behind_(behind),
-      crc32s_(places_.size()) {
+    : store_(store), files_(store), places_(std::move(places)), behind_(behind), crc32s_(places_.size()) {
   TensorReader reader(store, files_.files());
   for (std::size_t p = 0; p < places_.size(); p++) {
     try {

@@ -27,8 +27,8 @@ class TensorCopy final : public CopyJob {
   // Where a tensor goes.
   struct Place {
     i64 tensor = 0;
-    i32 file = 0;    // of the output
-    i64 offset = 0;  // in it
+    i32 file = 0;               // of the output
+    i64 offset = 0;             // in it
     std::optional<DType> as{};  // the type there; none: the tensor's own
   };
 

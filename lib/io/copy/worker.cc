@@ -50,12 +50,12 @@ struct CopyWorker::Piece {
   const CopyTask* task;
   const Region* region;
   Window window;
-  i64 head = 0, tail = 0;      // bytes around the items that are written with this piece
-  i64 file_offset = 0;         // of its first byte, head included
-  i64 item_bytes = 0;          // in the file
-  i64 arena = 0;               // offset of its first byte, head included
-  i64 staging = 0;             // offset of its first item before the cast
-  u32* crc = nullptr;          // of a slice: receives the CRC-32 of the window's data
+  i64 head = 0, tail = 0;  // bytes around the items that are written with this piece
+  i64 file_offset = 0;     // of its first byte, head included
+  i64 item_bytes = 0;      // in the file
+  i64 arena = 0;           // offset of its first byte, head included
+  i64 staging = 0;         // offset of its first item before the cast
+  u32* crc = nullptr;      // of a slice: receives the CRC-32 of the window's data
 
   i64 data_bytes() const { return window.items.items() * item_bytes; }
   i64 bytes() const { return head + data_bytes() + tail; }

@@ -71,8 +71,8 @@ class CopyWorker {
   const CopyCounts& counts() const { return counts_; }
 
  private:
-  struct Piece;  // a window with its place in the arena
-  struct Fetch;  // a move into a piece, with the source bytes that it reads
+  struct Piece;    // a window with its place in the arena
+  struct Fetch;    // a move into a piece, with the source bytes that it reads
   struct Summed {  // a block that was read to its place, whose sum is known
     const u8* data;
     i64 bytes;

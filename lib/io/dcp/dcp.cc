@@ -215,7 +215,8 @@ void DcpStore::look_at_torch_dist(const Folder& folder, bool has_marker) {
     findings_.push_back(
         {.code = Code::kIncomplete,
          .file = std::string(kCommonFile),
-         .message = "the common state is missing, with the args, the iteration and the options of the optimizer: it is neither this file nor an object, and Megatron does not load a checkpoint without it",
+         .message =
+             "the common state is missing, with the args, the iteration and the options of the optimizer: it is neither this file nor an object, and Megatron does not load a checkpoint without it",
          .warning = true});
   TorchDistForm form;
   for (i64 t = 0; t < tensor_count(); t++) form.tensor(name(t));
@@ -251,10 +252,12 @@ void DcpStore::collect_findings() {
     check_records(meta_, bytes, findings);
   if (gathered_ && !safetensors_inside_) check_ends(meta_, bytes, findings);
   if (dialect_ == DcpDialect::kFsdpDtensor && meta_.stage_local_layers)
-    findings.add({.code = Code::kPipelineLoss,
-                  .file = std::string(kMetadata),
-                  .message = "the last pipeline stage numbered its layers from 0, so layers of different stages have the same names, and only one tensor of each name is stored",
-                  .help = "save with Megatron's ckpt_format torch_dist, or without pipeline parallelism"});
+    findings.add(
+        {.code = Code::kPipelineLoss,
+         .file = std::string(kMetadata),
+         .message =
+             "the last pipeline stage numbered its layers from 0, so layers of different stages have the same names, and only one tensor of each name is stored",
+         .help = "save with Megatron's ckpt_format torch_dist, or without pipeline parallelism"});
   findings_ = findings.take();
 }
 

@@ -62,7 +62,7 @@ class Folder {
   std::string path_;
   OpenOptions opening_;
   std::shared_ptr<const Container> container_;  // whose folder this is; null: a folder of the system
-  int boundary_ = -1;   // the folder that nothing may leave
+  int boundary_ = -1;                           // the folder that nothing may leave
   // From there to this folder: "" or "snapshots/<revision>/"; in a container "" or "hf_assets/"
   std::string prefix_;
 };

@@ -32,7 +32,8 @@ std::optional<HubSnapshot> hub_snapshot(const std::string& path) {
   const auto has_folder = [&](const char* name) { return fs::is_directory(repository / name, none); };
   if (!has_folder("snapshots")) return std::nullopt;
   // A training run may call its saves snapshots, too.
-  const std::string name_of_it = fs::absolute(repository / ".", none).lexically_normal().parent_path().filename();
+  const std::string name_of_it =
+      fs::absolute(repository / ".", none).lexically_normal().parent_path().filename();
   const bool of_a_cache = name_of_it.starts_with("models--") || has_folder("refs") || has_folder("blobs");
   if (!of_a_cache || fs::exists(repository / "config.json", none)) return std::nullopt;
   std::vector<std::string> snapshots;

@@ -29,9 +29,9 @@ enum class ModelFiles : unsigned char {
 
 // The role of a folder with two models, where `ModelFiles` chooses none of them.
 enum class TwoModels : unsigned char {
-  kRefused,         // an error, unless their data are equal
-  kFinding,         // a problem of the folder, unless their data are equal
-  kFindingUnread,   // the same by their headers alone: data are not read
+  kRefused,        // an error, unless their data are equal
+  kFinding,        // a problem of the folder, unless their data are equal
+  kFindingUnread,  // the same by their headers alone: data are not read
 };
 
 // A value; copies share the stamps and the open containers.

@@ -27,7 +27,7 @@ std::vector<std::string> mounts_below(const std::string& folder, const IsMount& 
 
 // Why something was not removed. `error` 0: everything was.
 struct RemovalFault {
-  int error = 0;  // an errno; EBUSY where something is mounted
+  int error = 0;       // an errno; EBUSY where something is mounted
   std::string path{};  // from the folder; "" for the folder itself
 };
 

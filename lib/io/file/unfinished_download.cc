@@ -11,20 +11,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kEndings[] = {".incomplete", ".part", ".partial", ".aria2", ".crdownload", ".download"};
+constexpr std::string_view kEndings[] = {".incomplete", ".part",       ".partial",
+                                         ".aria2",      ".crdownload", ".download"};
 constexpr std::string_view kHubDownloads = ".cache/huggingface/download";
 
 std::string with_bytes(const std::string& name, const fs::path& path) {
   std::error_code failed;
   const auto bytes = fs::file_size(path, failed);
-  return failed ? "" : cat("the download did not finish: ", escaped(name), " has ",
-                           with_commas(static_cast<std::int64_t>(bytes)), " bytes of it");
+  return failed ? ""
+                : cat("the download did not finish: ", escaped(name), " has ",
+                      with_commas(static_cast<std::int64_t>(bytes)), " bytes of it");
 }
 
 // "name.ENDING" in the folder.
 std::string beside(const fs::path& folder, const std::string& name) {
   for (std::string_view ending : kEndings)
-    if (std::string text = with_bytes(cat(name, ending), folder / cat(name, ending)); !text.empty()) return text;
+    if (std::string text = with_bytes(cat(name, ending), folder / cat(name, ending)); !text.empty())
+      return text;
   return "";
 }
 

@@ -57,9 +57,9 @@ struct Hdf5Piece {
 };
 
 struct ComposedHdf5 {
-  std::vector<i64> offsets;        // of each contiguous dataset; -1: it has no items
+  std::vector<i64> offsets;       // of each contiguous dataset; -1: it has no items
   std::vector<Hdf5Piece> pieces;  // ascending, apart
-  i64 bytes = 0;                   // of the file
+  i64 bytes = 0;                  // of the file
 };
 
 // Lays the file out; equal requests give equal files by one version of the library. Throws kModuleMissing

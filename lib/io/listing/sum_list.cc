@@ -86,7 +86,8 @@ bool is_sum_list(std::string_view text) {
   return std::ranges::any_of(lines_of(text), [&](std::string_view line) { return parse_line(line, sum); });
 }
 
-void add_lines(std::string_view text, const std::string& name, std::vector<KeptSum>& sums, Findings& findings) {
+void add_lines(std::string_view text, const std::string& name, std::vector<KeptSum>& sums,
+               Findings& findings) {
   for (std::string_view line : lines_of(text)) {
     if (line.empty() || line.starts_with('#')) continue;
     KeptSum sum;

@@ -28,7 +28,8 @@ bool is_sum_list(std::string_view text);
 
 // Adds the sums of one list, and findings of names that lead elsewhere. `name`: of the list in the folder; a text
 // that is one sum without a name is of the file without the ending of the list's name.
-void add_lines(std::string_view text, const std::string& name, std::vector<KeptSum>& sums, Findings& findings);
+void add_lines(std::string_view text, const std::string& name, std::vector<KeptSum>& sums,
+               Findings& findings);
 
 // The digits in small letters if the text is a SHA-256 or git's SHA-1; otherwise "".
 std::string as_sum(std::string_view text);

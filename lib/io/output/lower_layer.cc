@@ -14,8 +14,8 @@ namespace mckpt::impl {
 
 std::string help_of_lower_layer(const std::string& folder) {
   const std::string name = escaped(folder, 4096);
-  return cat("choose another name, or make it a folder of the upper layer: cp -a ", name, " ", name, ".copy && rm -r ",
-             name, " && mv ", name, ".copy ", name);
+  return cat("choose another name, or make it a folder of the upper layer: cp -a ", name, " ", name,
+             ".copy && rm -r ", name, " && mv ", name, ".copy ", name);
 }
 
 bool is_of_lower_layer(const std::string& folder, const std::string& full) {

@@ -38,7 +38,7 @@ class StagedFolder {
     // The proposal of kOutputExists' help besides "choose another name", and how to begin anew.
     const char* instead = "replace it with `overwrite`";
     const char* anew = "give `overwrite`";
-    FileNames copied{};  // files of the result that are copies and may have any name
+    FileNames copied{};     // files of the result that are copies and may have any name
     bool resumable = true;  // false: nothing of a folder that is not published stays
   };
 

@@ -51,8 +51,9 @@ bool is_of_other_plan(const std::string& folder, const std::string& plan) {
 void refuse_other_plan(const std::string& staging, const std::string& plan, Choices choices) {
   std::vector<std::string> differ;
   if (!plan.empty() && plan != kNotResumed) differ = plan_differences(read_mark(staging, kPlanMark), plan);
-  throw Error(Code::kOtherPlan,
-              "an interrupted run left an unfinished output of this name, which it began with other options, from another source or by another version")
+  throw Error(
+      Code::kOtherPlan,
+      "an interrupted run left an unfinished output of this name, which it began with other options, from another source or by another version")
       .file(staging)
       .each_note(differ)
       .help(cat("to go on with it, repeat the first command",

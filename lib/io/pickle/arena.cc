@@ -1,7 +1,7 @@
 // Allocates values in blocks and stops at the limits of memory, number and nesting. Blocks begin at 4 KiB
 // and double up to 256 KiB: a DCP folder has thousands of objects, each a pickle of a few hundred bytes.
-#include "core/base/error.h"
 #include "io/pickle/arena.h"
+#include "core/base/error.h"
 
 #include <algorithm>
 

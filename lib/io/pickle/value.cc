@@ -1,7 +1,7 @@
 // Conversions of a value to the type that the caller expects, which throw kBadPickle if it is another, and
 // look-ups in dicts.
-#include "core/base/error.h"
 #include "io/pickle/value.h"
+#include "core/base/error.h"
 
 #include <cstring>
 

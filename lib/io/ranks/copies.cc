@@ -55,7 +55,8 @@ TorchCopies::Answer TorchCopies::compare(Row a, Row b) {
   const i64 bytes = dtype_bytes(left.dtype(a.row), Shape(left.dims(a.row)).items());
   if (bytes == 0) return Answer::kEqual;
   if (Answer by_sum = compare_sums(a, b); by_sum != Answer::kUnknown) return by_sum;
-  if (bytes > kMostBytes || 2 * bytes > readable_bytes_ || store_.big_endian(a.file) != store_.big_endian(b.file))
+  if (bytes > kMostBytes || 2 * bytes > readable_bytes_ ||
+      store_.big_endian(a.file) != store_.big_endian(b.file))
     return Answer::kUnknown;
   readable_bytes_ -= 2 * bytes;
   return items_of(a) == items_of(b) ? Answer::kEqual : Answer::kDifferent;

@@ -67,14 +67,16 @@ std::string single_name(std::string_view shard) {
 std::string single_beside(const std::vector<std::string>& names, const std::vector<std::string>& shards) {
   if (shards.empty()) return "";
   const std::string name = single_name(shards[0]);
-  const bool one_set = std::ranges::all_of(shards, [&](const std::string& s) { return single_name(s) == name; });
+  const bool one_set =
+      std::ranges::all_of(shards, [&](const std::string& s) { return single_name(s) == name; });
   return one_set && std::ranges::find(names, name) != names.end() ? name : "";
 }
 
 // The one of two models that was chosen; the shards are beside it.
 std::unique_ptr<TorchStore> open_single(const Folder& folder, const std::string& name) {
   std::vector<OpenedTorchFile> files = open_torch_files(folder, {name});
-  if (files[0].problem) throw Error(files[0].problem->code, files[0].problem->message).file(folder.inside(name));
+  if (files[0].problem)
+    throw Error(files[0].problem->code, files[0].problem->message).file(folder.inside(name));
   auto store = std::make_unique<TorchStore>(folder.path(), files[0].file->format, folder.opening());
   store->add_fact("files", cat(name, " (chosen of two models)"));
   add_lone_file(*store, store->add_file(name, files[0].bytes, std::move(*files[0].file)));

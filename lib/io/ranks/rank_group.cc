@@ -93,7 +93,8 @@ void RankGroup::join(bool whole) {
       join_plain(n);
   }
   if (units_.size() > 0) conclude_flat();
-  if (unsaid_ranks_ && files_.size() > 1 && (distributed_ || units_.size() > 0)) store_.traits.says_rank_order = false;
+  if (unsaid_ranks_ && files_.size() > 1 && (distributed_ || units_.size() > 0))
+    store_.traits.says_rank_order = false;
   std::vector<i32> files;
   for (const Part& p : files_) files.push_back(p.file);
   saves_.compare_objects(files);
@@ -330,9 +331,10 @@ void RankGroup::note_uncompared() {
   if (uncompared_.empty()) return;
   store_.add_finding(
       {.code = Code::kNoChecksums,
-       .message = cat("the files have no checksums of ", counted(std::ssize(uncompared_), "tensor"),
-                      " of which several ranks have copies: the copies were not compared, and the first rank's is used: ",
-                      listed(uncompared_, 3)),
+       .message = cat(
+           "the files have no checksums of ", counted(std::ssize(uncompared_), "tensor"),
+           " of which several ranks have copies: the copies were not compared, and the first rank's is used: ",
+           listed(uncompared_, 3)),
        .warning = true});
 }
 

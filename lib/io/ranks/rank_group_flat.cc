@@ -80,8 +80,9 @@ void RankGroup::conclude_flat() {
     for (const std::string& gap : units_.gaps())
       store_.add_finding(
           {.code = Code::kBadShards,
-           .message = cat(gap,
-                          " are of no tensor, and too many to be padding: a tensor is missing, or its piece is too short")});
+           .message = cat(
+               gap,
+               " are of no tensor, and too many to be padding: a tensor is missing, or its piece is too short")});
   store_.set_format(Format::kTorchFlat);
   store_.add_fact("flat parameters", cat(units_.size()));
 }

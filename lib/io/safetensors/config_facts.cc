@@ -94,10 +94,12 @@ void add_or_warn(const char* file, const std::function<void(Finding)>& warn,
 
 std::string adapter_text(const Folder& folder) {
   // Beside files of ranks verl writes it in a folder below, or some of it in a file of its own.
-  const auto* path = std::ranges::find_if(kConfigsBeside, [&](const char* file) { return folder.has_file(file); });
+  const auto* path =
+      std::ranges::find_if(kConfigsBeside, [&](const char* file) { return folder.has_file(file); });
   if (path == std::end(kConfigsBeside)) return "";
   JsonValue config = parse_config(json_text(folder.open_file(*path)), JsonNumbers::kStrict);
-  std::string out = text_or(config, "peft_type", std::string_view(*path) == kTrainMeta ? "LORA" : "of an unnamed kind");
+  std::string out =
+      text_or(config, "peft_type", std::string_view(*path) == kTrainMeta ? "LORA" : "of an unnamed kind");
   if (const JsonValue* rank = entry(config, "r", JsonType::kNumber))
     out += cat(", rank ", rank->integer("r"));
   if (std::string base = text_or(config, "base_model_name_or_path", ""); !base.empty())

@@ -172,7 +172,8 @@ void FolderOpener::open_indexed(const std::string& index_name) {
   check_total_size(index, index_name);
   // A shard that cannot be read is what is wrong, and may be of the model that is meant.
   if (two && std::ranges::find(lost_, true) == lost_.end()) {
-    const TwoModelNames names{std::string(kSingleFile), cat("the shards that ", escaped(index_name), " names"),
+    const TwoModelNames names{std::string(kSingleFile),
+                              cat("the shards that ", escaped(index_name), " names"),
                               "vLLM and SGLang load the shards"};
     const auto single = [&] { return open_safetensors_file(folder_.inside(kSingleFile), folder_.opening()); };
     odd_.add(judge_two_models(*store_, names, single));

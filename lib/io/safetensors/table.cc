@@ -287,7 +287,8 @@ void SafetensorsTable::throw_cut_short(i64 file_bytes) const {
       .found(cat(file_bytes, " bytes (", per_mille / 10, ".", per_mille % 10, " %)"))
       .note(cat("the first tensor that is cut: ", escaped(name(hit)), ", data bytes ", begins_[index(hit)],
                 "..", ends_[index(hit)], " of ", present, " present"))
-      .note(cat(hit, " of ", size(), " tensors are whole; ", size() - hit, size() - hit == 1 ? " is not" : " are not"))
+      .note(cat(hit, " of ", size(), " tensors are whole; ", size() - hit,
+                size() - hit == 1 ? " is not" : " are not"))
       .help("fetch or copy the file again");
 }
 

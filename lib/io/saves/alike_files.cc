@@ -164,9 +164,11 @@ class CopySearch {
     out.push_back(
         {.code = Code::kBadShards,
          .file = std::string(file_label(store_, copy.file)),
-         .message = parts ? copied_file_message(other)
-                          : cat("the file has the same data as ", other,
-                                ", for other tensors: unless these began as copies, one of the two is a copy under another rank's name"),
+         .message =
+             parts
+                 ? copied_file_message(other)
+                 : cat("the file has the same data as ", other,
+                       ", for other tensors: unless these began as copies, one of the two is a copy under another rank's name"),
          .help = kCopyAgain,
          .rank = store_.chunk(copy.records[0].tensor, copy.records[0].chunk).rank,
          .warning = !parts});

@@ -66,8 +66,7 @@ std::vector<i64> numbers_of(const SaidRank& said) {
   const i64 stage_ranks = usual ? said.world / stages : 0;
   std::vector<i64> out{said.rank % said.tp};
   if (stages > 1) out.push_back(usual ? said.rank / stage_ranks : -1);
-  if (experts > 1)
-    out.push_back(usual && said.etp > 0 ? said.rank % stage_ranks / said.etp % experts : -1);
+  if (experts > 1) out.push_back(usual && said.etp > 0 ? said.rank % stage_ranks / said.etp % experts : -1);
   return out;
 }
 

@@ -16,7 +16,7 @@ namespace mckpt::impl {
 class Store;
 
 struct RankOrder {
-  bool said = false;  // each file says its rank
+  bool said = false;                // each file says its rank
   std::vector<Finding> findings{};  // files in the folder of another rank
 };
 

@@ -170,7 +170,8 @@ std::optional<i32> rank_in(std::string_view name, const StateFiles& files) {
   if (!name.starts_with(files.begin) || !name.ends_with(files.end)) return std::nullopt;
   if (name.size() <= files.begin.size() + files.end.size()) return std::nullopt;
   name = name.substr(files.begin.size(), name.size() - files.begin.size() - files.end.size());
-  if (!is_index(name) || name.size() > kMostDigits || (name.size() > 1 && name[0] == '0')) return std::nullopt;
+  if (!is_index(name) || name.size() > kMostDigits || (name.size() > 1 && name[0] == '0'))
+    return std::nullopt;
   return std::atoi(std::string(name).c_str());
 }
 
@@ -192,7 +193,8 @@ std::map<std::string, i64> shared_numbers(const Pickle& pickle) {
   const PickleValue root = pickle.root();
   if (root.kind() != PickleValue::Kind::kDict) return out;
   for (const auto& [key, value] : root.entries())
-    if (key.is(PickleValue::Kind::kText) && value.is_int() && ranks_agree_on(key.text())) out.emplace(key.text(), value.as_int());
+    if (key.is(PickleValue::Kind::kText) && value.is_int() && ranks_agree_on(key.text()))
+      out.emplace(key.text(), value.as_int());
   return out;
 }
 
@@ -211,7 +213,8 @@ void RankSaves::compare_random_states(const Folder& folder) {
         for (const auto& [name, value] : shared_numbers(*pickle)) {
           const auto& [there, expected] = first.try_emplace(name, e.name, value).first->second;
           if (value != expected)
-            store_.add_finding(other_save(e.name, there, {unlike_value(escaped(name), cat(value), cat(expected))},
+            store_.add_finding(other_save(e.name, there,
+                                          {unlike_value(escaped(name), cat(value), cat(expected))},
                                           kCopyOneSave, *rank));
         }
       } catch (const Error& error) {

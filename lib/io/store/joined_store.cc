@@ -1,7 +1,7 @@
 // Shifts the numbers of files and tensors that come from the second store: in chunks, in resolved chunks, and
 // in their checksums.
-#include "core/base/error.h"
 #include "io/store/joined_store.h"
+#include "core/base/error.h"
 
 #include <algorithm>
 #include <filesystem>

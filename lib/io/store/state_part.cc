@@ -137,8 +137,7 @@ StatePart part_of_path(std::string_view path) {
   if (begins("model")) return StatePart::kModel;  // model_optim_rng.pt has all of it
   if (has("optim") || has("optimizer") || has("optimizers")) return StatePart::kOptimizer;
   const bool other = has("rng") || has("random_states") || is_schedule(path) || has("extra_state") ||
-                     has("dataloader") ||
-                     std::ranges::any_of(kOtherFiles, begins) || path == "data.pt";
+                     has("dataloader") || std::ranges::any_of(kOtherFiles, begins) || path == "data.pt";
   return other ? StatePart::kOther : StatePart::kModel;
 }
 

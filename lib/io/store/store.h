@@ -76,7 +76,7 @@ struct Object {
   i32 file = -1;
   i64 record_offset = 0;
   i64 record_bytes = 0;
-  std::string summary;  // "int 10" or "Namespace, 312 fields"; empty if only object() knows
+  std::string summary;            // "int 10" or "Namespace, 312 fields"; empty if only object() knows
   std::string_view packing = {};  // the extensions that packed the record; the store has the text
 };
 

@@ -97,8 +97,8 @@ MCKPT_SHA void four_rounds(ShaLane& lane, int quad) {
   lane.abef = _mm_sha256rnds2_epu32(lane.abef, lane.cdgh, _mm_shuffle_epi32(sum, 0x0e));
   if (quad >= 12) return;
   const __m128i next = lane.w[(quad + 1) % 4], last = lane.w[(quad + 3) % 4];
-  __m128i grown = _mm_add_epi32(_mm_sha256msg1_epu32(now, next),
-                                _mm_alignr_epi8(last, lane.w[(quad + 2) % 4], 4));
+  __m128i grown =
+      _mm_add_epi32(_mm_sha256msg1_epu32(now, next), _mm_alignr_epi8(last, lane.w[(quad + 2) % 4], 4));
   lane.w[quad % 4] = _mm_sha256msg2_epu32(grown, last);
 }
 

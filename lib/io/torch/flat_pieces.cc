@@ -58,8 +58,9 @@ std::optional<FlatUnits::Place> FlatUnits::place(i32 file, const TorchTable& tab
 void FlatUnits::refuse_nameless() const {
   for (const Unit& u : units_)
     if (u.used.empty() && u.most >= std::max(kMostAlignment, u.ranks))
-      throw Error(Code::kUnsupportedTorchFile,
-                  "the file is of FSDP's LOCAL_STATE_DICT, and no tensor in it is a part of a flat parameter: nothing says which parameters that has, or where they are")
+      throw Error(
+          Code::kUnsupportedTorchFile,
+          "the file is of FSDP's LOCAL_STATE_DICT, and no tensor in it is a part of a flat parameter: nothing says which parameters that has, or where they are")
           .found(cat("the flat parameter '", escaped(u.name), "' of ", counted(u.items, "item")))
           .help(
               "load it in the program that saved it, and save it again with the state dict type SHARDED_STATE_DICT or FULL_STATE_DICT, or with use_orig_params=True and offload_to_cpu=False");

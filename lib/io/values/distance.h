@@ -30,10 +30,10 @@ struct Tolerance {
 
 // Sums over pairs of numbers. A value; merge() adds the distances of another stretch.
 struct ValueDistance {
-  i64 differing = 0;  // numbers whose bits differ
-  i64 beyond = 0;     // of these, numbers that are further apart than the tolerance
+  i64 differing = 0;   // numbers whose bits differ
+  i64 beyond = 0;      // of these, numbers that are further apart than the tolerance
   i64 not_finite = 0;  // of these, numbers that are NaN or infinite on one side at least, and not NaN on both
-  i64 most_ulps = 0;  // of two finite floats of at most 32 bits
+  i64 most_ulps = 0;   // of two finite floats of at most 32 bits
   std::optional<double> largest{};  // of two finite numbers that differ
   double squares_a = 0, squares_b = 0, products = 0, squares_apart = 0;
 

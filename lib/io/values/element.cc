@@ -4,8 +4,8 @@
 //   value = (-1)^sign * 1.mantissa * 2^(exponent - bias)        exponent > 0
 //           (-1)^sign * 0.mantissa * 2^(1 - bias)               exponent = 0
 //           2^(code - bias)                                     float8_e8m0fnu, which is only an exponent
-#include "core/base/text.h"
 #include "io/values/element.h"
+#include "core/base/text.h"
 
 #include <cmath>
 #include <limits>

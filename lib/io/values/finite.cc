@@ -102,7 +102,8 @@ void scan(const Rule& rule, std::span<const u8> bytes, i64 at, NonFinite& found)
     T most = largest(here, n, mask);
     if (most >= least) most = count_non_finite<T>(rule, here, n, at + begin, found);
     if (most > found.loudest.code)
-      found.loudest = look_closer(rule.dtype, {here, static_cast<std::size_t>(n) * sizeof(T)}, at + begin, most);
+      found.loudest =
+          look_closer(rule.dtype, {here, static_cast<std::size_t>(n) * sizeof(T)}, at + begin, most);
   }
 }
 

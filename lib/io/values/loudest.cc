@@ -13,13 +13,13 @@ struct Exponents {
   DType dtype;
   int mantissa_bits, bias;
 };
-constexpr Exponents kWide[] = {{DType::kF16, 10, 15},  {DType::kC32, 10, 15},  {DType::kBF16, 7, 127},
-                               {DType::kF32, 23, 127}, {DType::kC64, 23, 127}, {DType::kF64, 52, 1023},
+constexpr Exponents kWide[] = {{DType::kF16, 10, 15},   {DType::kC32, 10, 15},  {DType::kBF16, 7, 127},
+                               {DType::kF32, 23, 127},  {DType::kC64, 23, 127}, {DType::kF64, 52, 1023},
                                {DType::kC128, 52, 1023}};
 
-constexpr int kLarge = 8;           // 256: weights of trained models that are larger are rare
-constexpr int kGap = 8;             // exponents that none of the values has
-constexpr i64 kFewOf = 256;         // few: one in so many, or one
+constexpr int kLarge = 8;    // 256: weights of trained models that are larger are rare
+constexpr int kGap = 8;      // exponents that none of the values has
+constexpr i64 kFewOf = 256;  // few: one in so many, or one
 constexpr i64 kLeastOthers = 8;
 
 const Exponents* exponents_of(DType dtype) {

@@ -16,9 +16,9 @@ enum class DType : u8;
 struct Loudest {
   u64 code = 0;  // its bits without the sign; 0: all values are zero
   // Facts of a value that is large as a number, and -1 or 0 for any other:
-  i64 at = -1;         // the first of the stretch that has it, counted in numbers of the tensor
-  int exponent = 0;    // of the value: 2^exponent <= |x|
-  int around = 0;      // of half of the other values in its stretch or more, zeros left out: |x| < 2^(around + 1)
+  i64 at = -1;       // the first of the stretch that has it, counted in numbers of the tensor
+  int exponent = 0;  // of the value: 2^exponent <= |x|
+  int around = 0;  // of half of the other values in its stretch or more, zeros left out: |x| < 2^(around + 1)
   bool apart = false;  // the other values are many, and farther below than they are from each other
   bool few = false;    // it is of one value in 256 at most
 };

@@ -65,7 +65,8 @@ std::vector<bool> have_same_bytes(const Store& store, std::span<const std::pair<
   return {same.begin(), same.end()};
 }
 
-i64 first_unlike(const Store& one, const Store& other, std::span<const std::pair<i64, i64>> pairs, int threads) {
+i64 first_unlike(const Store& one, const Store& other, std::span<const std::pair<i64, i64>> pairs,
+                 int threads) {
   StoreFiles files(one), other_files(other);
   std::atomic<i64> first = std::ssize(pairs);
   parallel_for(std::ssize(pairs), threads, [&](int, i64 i) {

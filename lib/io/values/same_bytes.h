@@ -21,6 +21,7 @@ std::vector<bool> have_same_bytes(const Store& store, std::span<const std::pair<
 
 // The first of the pairs that are not equal; -1 if all are. `one` has the first tensor of each pair, `other`
 // the second. Pairs behind an unequal one are not read any more.
-i64 first_unlike(const Store& one, const Store& other, std::span<const std::pair<i64, i64>> pairs, int threads);
+i64 first_unlike(const Store& one, const Store& other, std::span<const std::pair<i64, i64>> pairs,
+                 int threads);
 
 }  // namespace mckpt::impl

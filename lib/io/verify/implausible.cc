@@ -27,20 +27,20 @@ constexpr int kFarAbove = 14;
 
 // Last parts of names that are weights of a layer. Others are tokens, positions, tables, queries and statistics,
 // which programs keep as parameters of their own and begin with zeros.
-constexpr std::string_view kWeights[] = {"weight",        "weight1",     "weight2",    "kernel", "gate_up_proj",
-                                         "down_proj",     "up_proj",     "gate_proj",  "w1",     "w2",
-                                         "w3",            "qweight",     "weight_w",   "weight_v"};
+constexpr std::string_view kWeights[] = {"weight",    "weight1", "weight2",   "kernel",  "gate_up_proj",
+                                         "down_proj", "up_proj", "gate_proj", "w1",      "w2",
+                                         "w3",        "qweight", "weight_w",  "weight_v"};
 constexpr std::string_view kWeightEnds[] = {"_blocks", "_packed"};  // codes of quantised weights
 // Parts of names with which a tensor is not a weight by itself: factors of adapters, gates of image layers,
 // masks.
-constexpr std::string_view kMayBeZero[] = {"lora_",  "hada_",  "lokr_",     "oft_",   "boft_",    "vera_",
-                                           "ia3_",   "adapter", "bias",     "mask",   "rel_pos",  "relative_pos",
-                                           "_token", "token_type", "zero_", "prompt", "position", "pos_embed"};
+constexpr std::string_view kMayBeZero[] = {
+    "lora_", "hada_",   "lokr_",        "oft_",   "boft_",      "vera_", "ia3_",   "adapter",  "bias",
+    "mask",  "rel_pos", "relative_pos", "_token", "token_type", "zero_", "prompt", "position", "pos_embed"};
 // Weights that programs begin with zeros, so that a new layer changes nothing: they stay so until the first step.
 constexpr std::string_view kZeroAtFirst[] = {
-    "o_proj",  "down_proj", "out_proj", "c_proj", "wo",   "w2",         "linear_proj", "linear_fc2", "fc2",
-    "to_out",  "proj_out",  "dense_4h_to_h", "gate", "router", "adaln", "adaLN",       "conv1d",     "head",
-    "score",   "classifier"};
+    "o_proj", "down_proj", "out_proj", "c_proj",        "wo",   "w2",     "linear_proj", "linear_fc2",
+    "fc2",    "to_out",    "proj_out", "dense_4h_to_h", "gate", "router", "adaln",       "adaLN",
+    "conv1d", "head",      "score",    "classifier"};
 constexpr std::string_view kMasks[] = {"mask"};
 constexpr std::string_view kNorms[] = {"norm", "ln"};
 // The rows of the vocabulary of a tensor-parallel rank may be padding alone.
@@ -115,8 +115,7 @@ void Implausible::add(i64 tensor, const NonFinite& values) {
   if (matrix) matrices_.push_back(tensor);
   const Loudest& loudest = values.loudest;
   if (matrix && loudest.code == 0 && values.count() == 0) zeros_.push_back(tensor);
-  if (loudest.at < 0 || is_activation_scale(name) || has_one_of(name, kMasks))
-    return;
+  if (loudest.at < 0 || is_activation_scale(name) || has_one_of(name, kMasks)) return;
   if (!weight && !scale && part != StatePart::kOptimizer) return;
   const int limit = weight ? kWeightLimit : kOtherLimit;
   const bool far = matrix && loudest.apart && loudest.few && loudest.exponent >= loudest.around + kFarAbove;
@@ -168,11 +167,12 @@ void Implausible::add_zeros(TensorReader& reader, std::vector<std::pair<i64, Fin
       if (!untrained) untrained = is_untrained(reader);
       if (*untrained) continue;
     }
-    out.push_back({t, {.code = Code::kImplausible,
-                       .tensor = std::string(name),
-                       .message = some ? "every value is zero, unlike those of its kind in other layers"
-                                       : "every value is zero",
-                       .warning = true}});
+    out.push_back({t,
+                   {.code = Code::kImplausible,
+                    .tensor = std::string(name),
+                    .message = some ? "every value is zero, unlike those of its kind in other layers"
+                                    : "every value is zero",
+                    .warning = true}});
   }
 }
 

@@ -71,8 +71,8 @@ class SumFinder {
     if (seen_ <= most_files_) return;
     findings_.add({.code = Code::kWrongSum,
                    .message = cat("sums were looked for among the first ", with_commas(most_files_),
-                                  " files and folders of ", name.empty() ? "the folder" : name, " alone: ",
-                                  name.empty() ? kBlobs : kDownloads, " may have more of them"),
+                                  " files and folders of ", name.empty() ? "the folder" : name,
+                                  " alone: ", name.empty() ? kBlobs : kDownloads, " may have more of them"),
                    .warning = true});
   }
 

@@ -32,7 +32,7 @@ void tell_other_folder(i64 files, std::vector<Finding>& found) {
 // The findings by the manifest of one folder.
 struct Looked {
   bool both = false;  // sides of a comparison have one
-  i64 files = 0;  // that are listed; 1 if the manifest cannot be read; 0: there is no manifest
+  i64 files = 0;      // that are listed; 1 if the manifest cannot be read; 0: there is no manifest
   std::vector<Finding> found;
 };
 

@@ -105,9 +105,10 @@ class Assembly {
   // Their fragments: whole tensors in ZeRO 2, vectors of the ranks in ZeRO 3.
   void add_frozen() {
     if (save_.stage >= 2 && model_.leaves_out_frozen)
-      report(Code::kFrozenParameters,
-             "the checkpoint was saved with exclude_frozen_parameters: parameters that were not trained are in no file, and their names are not known",
-             "", save_.models[0].path);
+      report(
+          Code::kFrozenParameters,
+          "the checkpoint was saved with exclude_frozen_parameters: parameters that were not trained are in no file, and their names are not known",
+          "", save_.models[0].path);
     for (const ZeroParameter& p : model_.frozen) {
       // The list has only the experts of the first rank, under the numbers that they have there.
       if (!save_.experts.empty() && zero_expert_name(p.name)) continue;

@@ -60,8 +60,8 @@ class SaveCheck {
 
  private:
   void differ(std::string_view what, const std::string& expected, const std::string& found) {
-    store_.add_finding(
-        other_save(path_, first_, {unlike_value(what, escaped(found), escaped(expected))}, kSaveAgain, rank_));
+    store_.add_finding(other_save(path_, first_, {unlike_value(what, escaped(found), escaped(expected))},
+                                  kSaveAgain, rank_));
   }
 
   ZeroStore& store_;
@@ -87,9 +87,10 @@ void compare_models(const ZeroModelStates& a, const std::string& first, const Ze
   for (std::size_t g = 0; g < a.groups->size(); g++) check.compare((*a.groups)[g], (*b.groups)[g]);
   check.compare(a.frozen, b.frozen);
   if (a.shared.empty() && !b.shared.empty())
-    check.add(Code::kBadShards,
-              cat("the file has shared_params, which DeepSpeed writes in the file of rank 0: the two changed places, or ",
-                  first, " is a copy of another rank's"));
+    check.add(
+        Code::kBadShards,
+        cat("the file has shared_params, which DeepSpeed writes in the file of rank 0: the two changed places, or ",
+            first, " is a copy of another rank's"));
 }
 
 // The tensors with the weights of one file, in an order that is the same for all ranks.
@@ -235,8 +236,7 @@ void check_other_rank(const ZeroSave& first, const ZeroSave& other, ZeroStore& s
   SaveCheck optimizer(store, first.optimizers[0].path);
   optimizer.of(other.optimizers[0].path, other.optimizers[0].rank);
   optimizer.compare("the number of ranks", first.ranks, other.ranks);
-  optimizer.compare("the optimizer's step", first.optimizers[0].states.step,
-                    other.optimizers[0].states.step);
+  optimizer.compare("the optimizer's step", first.optimizers[0].states.step, other.optimizers[0].states.step);
 }
 
 }  // namespace mckpt::impl

@@ -120,8 +120,9 @@ class TensorParallel {
   }
 
   [[noreturn]] void refuse_without_map() const {
-    throw Error(Code::kUnsupportedTorchFile,
-                "the checkpoint has several model-parallel ranks, and no affine_map says how to join their tensors")
+    throw Error(
+        Code::kUnsupportedTorchFile,
+        "the checkpoint has several model-parallel ranks, and no affine_map says how to join their tensors")
         .file(folder_.path())
         .found(saves_[0].other_rank.empty() ? cat("mp_world_size ", saves_[0].model().model_ranks)
                                             : escaped(saves_[0].other_rank))

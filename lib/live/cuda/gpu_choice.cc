@@ -1,6 +1,6 @@
 // Ranks choose in their order, each the first GPU that no rank before it has.
-#include "core/base/error.h"
 #include "live/cuda/gpu_choice.h"
+#include "core/base/error.h"
 
 #include <algorithm>
 #include <set>

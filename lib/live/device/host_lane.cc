@@ -22,7 +22,7 @@ void convert_rows(const ItemCopy& c, i64 from_item, i64 to_item) {
   for (i64 o = 0; o < c.outer.count; o++)
     for (i64 i = 0; i < c.inner.count; i++)
       cast_items(c.cast, c.from + (o * c.outer.from_stride + i * c.inner.from_stride) * from_item,
-                    c.to + (o * c.outer.to_stride + i * c.inner.to_stride) * to_item, c.length);
+                 c.to + (o * c.outer.to_stride + i * c.inner.to_stride) * to_item, c.length);
 }
 
 // A cast of short rows: as many rows as fit into a block are packed, converted together, and unpacked.

@@ -39,7 +39,8 @@ constexpr i64 kPage = ByteSource::kPage;
 constexpr i64 kRoom = BlockId::kBytes + kPage;  // of a block with its tail
 constexpr std::size_t kBuffers = 2;             // rounds in progress
 constexpr int kSlots = 2;                       // blocks for each thread: one is read, one is uploaded
-constexpr i64 kMemoryOfReader = i64{32} << 20;  // of a run, as the job counts it: 8 MiB are for chunks at strides
+constexpr i64 kMemoryOfReader = i64{32}
+                                << 20;  // of a run, as the job counts it: 8 MiB are for chunks at strides
 
 // The blocks that every rank needs, and the most bytes that any of them needs beyond the end of a block, if
 // an item crosses a border.

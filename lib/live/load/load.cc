@@ -85,7 +85,8 @@ CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const St
     proof = gather_proof(stored_keys, plan.all->plan.layout);
   }
   prove_on_rank_0(all ? &*all : nullptr, std::move(proof), model.world(), options.threads);
-  return run_load(model, plan.mine, gather_job(checkpoint, {stored_keys, stored}, {keys, plan.mine}), options);
+  return run_load(model, plan.mine, gather_job(checkpoint, {stored_keys, stored}, {keys, plan.mine}),
+                  options);
 }
 
 }  // namespace mckpt::impl

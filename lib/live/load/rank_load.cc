@@ -39,9 +39,7 @@ class RankChunks final : public ChunkList {
   std::span<const i64> dims(i64 c) const override { return keys_[key(c)].shape.dims(); }
   DType dtype(i64 c) const override { return chunks_[c].dtype; }
   std::string name(i64 c) const override { return keys_[key(c)].name; }
-  Place place(i64 c) const override {
-    return {chunks_[c].block, chunks_[c].offset, chunks_[c].dtype};
-  }
+  Place place(i64 c) const override { return {chunks_[c].block, chunks_[c].offset, chunks_[c].dtype}; }
 
  private:
   struct Entry {

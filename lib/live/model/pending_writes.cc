@@ -1,6 +1,6 @@
 // Counts writes in progress under a mutex, and lets readers wait for the count to become 0.
-#include "core/base/error.h"
 #include "live/model/pending_writes.h"
+#include "core/base/error.h"
 
 namespace mckpt::impl {
 
@@ -30,7 +30,8 @@ void PendingWrites::wait() {
   std::unique_lock lock(mutex_);
   ended_.wait(lock, [&] { return under_way_ == 0; });
   if (failed_)
-    throw Error(Code::kReadFailed, "writing the weights into the model failed before the end").of_the_moment();
+    throw Error(Code::kReadFailed, "writing the weights into the model failed before the end")
+        .of_the_moment();
 }
 
 void PendingWrites::settle() {

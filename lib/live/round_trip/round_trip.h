@@ -33,7 +33,7 @@ struct RoundTripOptions {
 
   int threads = 1;       // of each rank
   int most_threads = 0;  // see BlockLoadOptions
-  i64 repeat = 1;   // how many times the model is loaded and unsharded, and saved and reloaded
+  i64 repeat = 1;        // how many times the model is loaded and unsharded, and saved and reloaded
   Until until = Until::kCompare;
   std::optional<std::string> output;  // where the exported folder is kept; none: in a folder that is removed
   std::optional<std::string> checkpoint;  // where the model is saved; none: it is not

@@ -82,7 +82,7 @@ class LiveExporter {
   // Items that are not written, because others should be the same: the items in the twin of the window must
   // equal the items of the window at the same place. They are compared as they are written, after the cast.
   struct Compared {
-    Move move;  // from the twin to the window
+    Move move;              // from the twin to the window
     i64 item_bytes, place;  // in the twin and in the window, of the item with number `first`
     i64 first;
     Region region;
@@ -215,8 +215,7 @@ class LiveExporter {
         copies.push_back(part.unpacking(at, (compared ? twin : put) + first_place, unit.cast));
         at += part.bytes(from_item);
         if (compared)
-          compared_.push_back(
-              {part.within_destination(), to_item, places[u], unit.items.begin, unit.region});
+          compared_.push_back({part.within_destination(), to_item, places[u], unit.items.begin, unit.region});
       }
       counts_.bytes_written += unit.items.items() * to_item;
     }

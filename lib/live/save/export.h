@@ -34,7 +34,7 @@ struct LiveExportOptions {
   // windows in the host's memory leave the cache before they are written, and the export takes half as long
   // again.
   i64 memory_bytes = i64{32} << 20;
-  int writers = 1;  // threads that write a window; several help when the page cache is not used
+  int writers = 1;               // threads that write a window; several help when the page cache is not used
   Observer* observer = nullptr;  // null: nothing is reported, and nothing stops the export
 };
 

@@ -39,21 +39,15 @@ i64 widest_ratio(const ChunkJob& plan) {
 
 // The strides on the packed side fit items one after the other.
 ItemCopy ExportPart::packing(const u8* chunk_bytes, u8* sent, DType type) const {
-  ItemCopy copy{chunk_bytes + dtype_bytes(type, move.from),
-                sent,
-                move.length,
-                move.inner,
-                move.outer,
-                no_cast(type)};
+  ItemCopy copy{
+      chunk_bytes + dtype_bytes(type, move.from), sent, move.length, move.inner, move.outer, no_cast(type)};
   copy.inner.to_stride = move.length;
   copy.outer.to_stride = move.length * move.inner.count;
   return copy;
 }
 
 ItemCopy ExportPart::unpacking(const u8* sent, u8* first_item, const ItemCast& cast) const {
-  ItemCopy copy{sent,        first_item + dtype_bytes(cast.to, move.to),
-                move.length, move.inner,
-                move.outer,  cast};
+  ItemCopy copy{sent, first_item + dtype_bytes(cast.to, move.to), move.length, move.inner, move.outer, cast};
   copy.inner.from_stride = move.length;
   copy.outer.from_stride = move.length * move.inner.count;
   return copy;

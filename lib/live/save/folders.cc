@@ -124,7 +124,8 @@ class LiveFsdp final : public Target {
     identity = kNotResumed;
     std::string table = tensor_table_json(model.map().sources(), source.expert_layout, source.map_text,
                                           original_files(source));
-    plan_iteration(*this, layout(), target, std::nullopt, {{}, plan_assets(source.path, table, source.opening)});
+    plan_iteration(*this, layout(), target, std::nullopt,
+                   {{}, plan_assets(source.path, table, source.opening)});
   }
   void write_frame(const FramePlace& to) const override { impl::write_frame(layout(), to); }
 

@@ -43,7 +43,7 @@ struct CompareOptions {
   // plans.h.
   std::string dtype = "any";
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
-  bool weights_only = false;  // the conversion left the states of the optimizer out
+  bool weights_only = false;                // the conversion left the states of the optimizer out
   std::optional<std::string> model_dict{};  // of the side with several dicts: the one that holds the model
   CardFiles cards{};
   int threads = 1;

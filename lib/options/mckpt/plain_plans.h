@@ -31,10 +31,10 @@ struct ToDcp {
   std::string source{}, target{};
   std::optional<std::int64_t> dp{};  // ranks that the rows are divided among; none: as many as wrote it, or 1
   std::optional<std::string>
-      section{};                      // the dict in which the tensors are, "app.model."; not of a DCP folder
+      section{};  // the dict in which the tensors are, "app.model."; not of a DCP folder
   // The model's folder, of files of LOCAL_STATE_DICT: it has their shapes
   std::optional<std::string> assets{};
-  bool weights_only = false;          // leave the states of the optimizer out
+  bool weights_only = false;  // leave the states of the optimizer out
   // Type of the model's floats: keep (as stored), bf16, fp16, fp32. States of the optimizer keep their types
   std::string dtype = "keep";
   std::vector<std::string> accept{};  // damage that is accepted: "MC1311"
@@ -49,7 +49,7 @@ struct Dequantize {
   // Type of the weights that are quantised: bf16, fp16, fp32; other tensors keep theirs
   std::string dtype = "bf16";
   std::optional<std::int64_t> max_shard_size{};  // none: kUsualShardSize
-  std::vector<std::string> accept{};  // damage that is accepted: "MC2017"
+  std::vector<std::string> accept{};             // damage that is accepted: "MC2017"
   OpenOptions files{};
 };
 

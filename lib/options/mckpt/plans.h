@@ -50,7 +50,7 @@ struct ToMcore {
   std::optional<std::int64_t> first_stage_layers{}, last_stage_layers{};
   Values values{};
   bool weights_only = false;
-  std::vector<std::string> spelling{};  // as in ToFsdp: "unfused-norms", of a model with experts
+  std::vector<std::string> spelling{};      // as in ToFsdp: "unfused-norms", of a model with experts
   std::optional<std::int64_t> iteration{};  // none: the source's, or target/release
   std::optional<std::string> model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };
@@ -79,7 +79,7 @@ struct Reshard {
   std::int64_t vpp = 1;
   std::optional<std::int64_t> first_stage_layers{}, last_stage_layers{};
   std::string vocab_size = "auto";           // rows: auto (padding changes where needed), keep, a
-                                            // number, or divisible-by-128 as Megatron pads
+                                             // number, or divisible-by-128 as Megatron pads
   bool weights_only = false;                 // leave the states of the optimizer out
   bool any_model = false;                    // accept a model that no table knows
   std::vector<std::string> fsdp_module{};    // with any_model and engine v2: globs of modules that are units
@@ -99,7 +99,7 @@ struct ToRanks {
   std::optional<std::int64_t> first_stage_layers{};  // none: as many as on the other stages
   std::optional<std::int64_t> last_stage_layers{};   // likewise
   Values values{};
-  std::vector<std::string> spelling{};  // as in ToFsdp, and "mtp-transformer-layer"
+  std::vector<std::string> spelling{};      // as in ToFsdp, and "mtp-transformer-layer"
   std::optional<std::int64_t> iteration{};  // none: target/release
   std::optional<std::string> model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };

@@ -33,7 +33,7 @@ struct Fsdp {
 // Types of the result's values. dtype_rule: {glob, type}; if several match, the last decides.
 struct Values {
   std::string vocab_size = "auto";    // rows of the vocabulary: auto (padded where needed), keep, a number,
-                                     // or divisible-by-128 as Megatron pads
+                                      // or divisible-by-128 as Megatron pads
   std::string params_dtype = "none";  // type at run time: none, auto, bf16, fp16, fp32
   std::string dtype = "keep";         // type that is written: keep, bf16, fp16, fp32
   std::vector<std::pair<std::string, std::string>> dtype_rule{};

@@ -19,7 +19,7 @@ struct RunOptions {
   bool allow_overflow = false;  // publish although a cast made finite values infinite
   // Files that get a card of the result (mckpt/verify.h), which is read for it
   std::vector<std::string> card{};
-  std::string command{};            // for the card: what was asked for
+  std::string command{};  // for the card: what was asked for
 };
 
 }  // namespace mckpt

@@ -20,14 +20,14 @@ struct Diff;
 struct ChangeCell {
   i64 layer = -1;
   i64 tensors = 0;
-  i64 differ = 0;                          // of them, in values beyond the tolerance
-  i64 within = 0;                          // in values, but within the tolerance
+  i64 differ = 0;  // of them, in values beyond the tolerance
+  i64 within = 0;  // in values, but within the tolerance
   // That one side has; with another shape or a type that was not compared
   i64 only_a = 0, only_b = 0, header = 0;
-  i64 not_finite = 0;                      // with NaN or infinities on one side
-  i64 casts = 0;                           // of another type, compared by value
-  bool moved = false;                      // the values of one of them were found elsewhere
-  std::optional<double> largest{};         // relative L2; none where it was not measured
+  i64 not_finite = 0;               // with NaN or infinities on one side
+  i64 casts = 0;                    // of another type, compared by value
+  bool moved = false;               // the values of one of them were found elsewhere
+  std::optional<double> largest{};  // relative L2; none where it was not measured
 };
 
 struct ChangeKind {

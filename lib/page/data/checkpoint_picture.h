@@ -27,7 +27,7 @@ struct CheckpointPicture {
   std::vector<std::pair<std::string, std::string>> facts{};
   StoreSummary summary{};  // of the whole checkpoint
   i64 files = 0, ranks = 1;
-  i64 all_tensors = 0;  // of the checkpoint, chosen or not
+  i64 all_tensors = 0;   // of the checkpoint, chosen or not
   std::string choice{};  // the glob or expression that chose the tensors; "": all
   std::vector<Finding> findings{};
   ShardMap map{};

@@ -92,7 +92,7 @@ std::vector<ShardColumn> ShardColumns::titles(const Store& store) const {
 }
 
 i64 ShardColumns::add_boxes(const Store& store, i64 tensor, i64 member, std::vector<ShardBox>& boxes,
-                          std::vector<ShardColumn>& columns) const {
+                            std::vector<ShardColumn>& columns) const {
   for (i64 i = 0; i < store.chunk_count(tensor); i++) {
     const Chunk c = store.chunk(tensor, i);
     ShardBox box{.column = of(c),

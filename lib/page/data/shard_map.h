@@ -38,8 +38,8 @@ std::vector<NumberRange> number_ranges(std::span<const i64> ascending);
 struct ShardBox {
   i64 column = 0, member = 0, count = 1;
   std::vector<i64> offsets{}, sizes{};  // a size may be 0: the rank has a chunk without items
-  bool replica = false;             // the same box as another one
-  bool lost = false;                // its file is not there
+  bool replica = false;                 // the same box as another one
+  bool lost = false;                    // its file is not there
 };
 
 // Something wrong with the boxes of a member.
@@ -77,7 +77,7 @@ struct ShardRow {
 
 // Layers that store a kind of tensor alike, chunk by chunk.
 struct ShardVariant {
-  i64 row = 0;  // of ShardMap::rows
+  i64 row = 0;                // of ShardMap::rows
   std::vector<i64> layers{};  // ascending; none where there is no section
 };
 
@@ -92,8 +92,8 @@ struct ShardBlock {
 
 struct ShardColumn {
   std::string label{};  // "rank 3", "ranks 8..15", or the name of a file
-  i64 bytes = 0;      // of the tensors shown, with copies
-  bool lost = false;  // its file is not there
+  i64 bytes = 0;        // of the tensors shown, with copies
+  bool lost = false;    // its file is not there
 };
 
 struct ShardMap {

@@ -1,8 +1,8 @@
 // The verdicts of the watch, in the order in which they count: silent, still, all wait. If several ranks are
 // over their limits, the one that is so for the longest time is named, because the others may be its
 // consequences.
-#include "core/base/error.h"
 #include "runtime/watch/judge.h"
+#include "core/base/error.h"
 
 #include <algorithm>
 #include <cmath>

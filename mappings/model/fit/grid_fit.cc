@@ -26,7 +26,9 @@ bool has_mixer(const ModelConfig& model, Mixer mixer) {
 }
 
 // Megatron's gated delta net: both numbers of heads divide by tp*cp.
-bool fits_gdn(const GdnConfig& gdn, i64 ranks) { return gdn.key_heads % ranks == 0 && gdn.value_heads % ranks == 0; }
+bool fits_gdn(const GdnConfig& gdn, i64 ranks) {
+  return gdn.key_heads % ranks == 0 && gdn.value_heads % ranks == 0;
+}
 
 // Megatron's Mamba mixer: heads divide by tp*cp; the groups of a tensor-parallel rank divide by cp, or cp by
 // them, where several ranks share a group. Groups that do not divide by tp are refused by the rules of its parameters.
@@ -54,8 +56,10 @@ std::string cp_that_fit(const ModelConfig& model, i64 tp) {
 void refuse_gdn_misfit(const ModelConfig& model, const Grid& grid) {
   auto help = [&] { return cp_that_fit(model, grid.tp); };
   const i64 ranks = grid.tp * grid.cp;
-  need_multiple(model.gdn.key_heads, ranks, "the key heads of the gated delta nets do not divide by tp*cp", help);
-  need_multiple(model.gdn.value_heads, ranks, "the value heads of the gated delta nets do not divide by tp*cp", help);
+  need_multiple(model.gdn.key_heads, ranks, "the key heads of the gated delta nets do not divide by tp*cp",
+                help);
+  need_multiple(model.gdn.value_heads, ranks,
+                "the value heads of the gated delta nets do not divide by tp*cp", help);
 }
 
 void refuse_mamba_misfit(const ModelConfig& model, const Grid& grid) {

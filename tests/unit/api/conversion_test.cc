@@ -78,7 +78,8 @@ TEST(ApiConversion, ASizeThatIsGivenIsNotTheSizeThatIsLeftOut) {
   plan(ToFsdp{.source = kModel, .target = t.path() + "/ckpt"}).run();
   plan(ToHf{.source = t.path() + "/ckpt", .target = t.path() + "/like"}).run();
   EXPECT_TRUE(is_there(t.path() + "/like/model-00002-of-00002.safetensors"));
-  plan(ToHf{.source = t.path() + "/ckpt", .target = t.path() + "/usual", .max_shard_size = kUsualShardSize}).run();
+  plan(ToHf{.source = t.path() + "/ckpt", .target = t.path() + "/usual", .max_shard_size = kUsualShardSize})
+      .run();
   EXPECT_TRUE(is_there(t.path() + "/usual/model.safetensors"));
   EXPECT_FALSE(is_there(t.path() + "/usual/model-00002-of-00002.safetensors"));
 }

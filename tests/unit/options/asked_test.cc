@@ -24,7 +24,8 @@ std::string refused(const std::function<void()>& fn) {
 }
 
 TEST(AskedWords, TypesAreReadAsAllSpellThem) {
-  for (const char* word : {"bf16", "bfloat16", "torch.bfloat16"}) EXPECT_EQ(value_type(word, "dtype"), DType::kBF16);
+  for (const char* word : {"bf16", "bfloat16", "torch.bfloat16"})
+    EXPECT_EQ(value_type(word, "dtype"), DType::kBF16);
   EXPECT_EQ(value_type("fp32", "dtype"), DType::kF32);
   EXPECT_FALSE(value_type_or_kept("keep"));
   const std::string text = refused([] { value_type("int8", "dtype", "keep, "); });
@@ -62,7 +63,9 @@ TEST(AskedWords, ListsMayHaveCommas) {
 }
 
 TEST(AskedPlan, AWrongWordIsRefusedBeforeFilesAreOpened) {
-  EXPECT_NE(refused([] { plan_asked(ToHf{.source = "/nowhere", .target = "out", .dtype = "fp8"}, {}); }).find("`dtype`"),
+  EXPECT_NE(refused([] {
+              plan_asked(ToHf{.source = "/nowhere", .target = "out", .dtype = "fp8"}, {});
+            }).find("`dtype`"),
             std::string::npos);
   EXPECT_NE(refused([] { plan_asked(Quantize{.source = "/nowhere", .target = "out"}, {}); }).find("`scheme`"),
             std::string::npos);

@@ -165,7 +165,8 @@ std::size_t write_others(Output& out, const Diff& diff, std::size_t most) {
 // Which checkpoint of a folder with several was taken, or where a tracker file leads.
 void write_opened(Output& out, std::string_view side, std::string_view path, const std::string& root) {
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
-  if (!root.empty() && root != path) out.line(cat(side, " is ", escaped(path, 4096), " -> ", escaped(root, 4096)));
+  if (!root.empty() && root != path)
+    out.line(cat(side, " is ", escaped(path, 4096), " -> ", escaped(root, 4096)));
 }
 
 void write_equal(Output& out, const Diff& diff) {
@@ -262,7 +263,11 @@ void write_diff_json(JsonWriter& json, const Diff& diff) {
       count += diff.sides[i] == side && !diff.findings[i].warning;
     return count;
   };
-  json.key("problems_of").begin_object().field("a", problems_of('a')).field("b", problems_of('b')).end_object();
+  json.key("problems_of")
+      .begin_object()
+      .field("a", problems_of('a'))
+      .field("b", problems_of('b'))
+      .end_object();
   json.key("not_compared").begin_array();
   for (const Check& check : diff.report.checks)
     if (!check.note.empty()) json.value(check.note);

@@ -205,8 +205,10 @@ void write_holders(Output& out, const Store& store, std::span<const i64> tensors
   if (!tensors.empty() && is_piece(store)) return write_piece(out, store, tensors);
   if (columns.holders <= 1) {
     out.line("");
-    return out.line(tensors.empty() ? "there is nothing to map: the checkpoint has no tensors"
-                                    : "there is nothing to map: one file of one rank has every tensor whole; mckpt ls lists them with their places");
+    return out.line(
+        tensors.empty()
+            ? "there is nothing to map: the checkpoint has no tensors"
+            : "there is nothing to map: one file of one rank has every tensor whole; mckpt ls lists them with their places");
   }
   TextTable table({{"tensor", Align::kLeft},
                    {"shape", Align::kLeft},

@@ -76,9 +76,12 @@ void write_object_values(Output& out, const Store& store, bool whole) {
   for (i64 i = 0; i < std::ssize(store.objects()); i++) {
     const std::string as = whole ? "" : left_out_as(store, store.objects()[i].name);
     auto kind = std::ranges::find(left_out, as, [](const auto& k) { return k.first; });
-    if (as.empty()) shown.push_back(i);
-    else if (kind == left_out.end()) left_out.emplace_back(as, 1);
-    else kind->second++;
+    if (as.empty())
+      shown.push_back(i);
+    else if (kind == left_out.end())
+      left_out.emplace_back(as, 1);
+    else
+      kind->second++;
   }
   std::stable_partition(shown.begin(), shown.end(), [&](i64 i) {
     const std::string& name = store.objects()[i].name;

@@ -75,7 +75,8 @@ std::string format_line(const Store& store) {
     // The modules' formats already name the bits and blocks that the config declares; only its method may be
     // news.
     const bool declared = modules && name == "quantized";
-    const std::string_view shown = std::string_view(value).substr(0, declared ? value.find(", ") : value.npos);
+    const std::string_view shown =
+        std::string_view(value).substr(0, declared ? value.find(", ") : value.npos);
     if ((declared && modules->starts_with(shown)) || (modules && name == "packed bits")) continue;
     out += cat(" | ", escaped(name), " ", escaped(shown));
   }
@@ -139,7 +140,8 @@ void write_objects(Output& out, const Store& store) {
   }
   out.line("");
   const bool unread = std::ranges::any_of(groups, [](const auto& g) { return g.second.summary.empty(); });
-  out.line(cat(out.styled(Style::kBold, "other objects"), unread ? "  (-v and --args show their values)" : ""));
+  out.line(
+      cat(out.styled(Style::kBold, "other objects"), unread ? "  (-v and --args show their values)" : ""));
   std::size_t shown = 0;
   for (const auto& [name, g] : groups) {
     if (shown++ == kMostObjectLines) {

@@ -79,8 +79,9 @@ void write_decoder(Output& out, const LayerPattern& pattern, bool verbose) {
 // depths.
 void write_mtp(Output& out, const LayerPattern& pattern) {
   out.line("");
-  out.line(cat("MTP: ", counted(pattern.mtp_depths, "depth"),
-               ", on the last stage of the pipeline; in each depth layers are numbered from 0, and groups do not apply"));
+  out.line(cat(
+      "MTP: ", counted(pattern.mtp_depths, "depth"),
+      ", on the last stage of the pipeline; in each depth layers are numbered from 0, and groups do not apply"));
   TextTable table({{"layer", Align::kRight}, {"kind"}, {"keys in the checkpoint"}});
   std::string depth = pattern.mtp_depths == 1 ? "0" : cat("{0..", pattern.mtp_depths - 1, "}");
   for (const LayerPlace& p : stage_places(pattern.text, pattern.mtp_items, 0))

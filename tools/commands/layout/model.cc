@@ -65,8 +65,9 @@ struct ShownModel {
 // renamed the layers: a run of the hybrid model, whose layers are units of their own, packs them otherwise.
 void note_other_layers(const CheckpointModel& checkpoint, const GlobalFlags& flags) {
   if (checkpoint.translated() && dcp_dialect(checkpoint.on_disk()) == DcpDialect::kFsdpDtensor)
-    note(flags,
-         "the layers have the names of another form than those of the model in config.json: shown is how a run of that model packs them");
+    note(
+        flags,
+        "the layers have the names of another form than those of the model in config.json: shown is how a run of that model packs them");
 }
 
 // The checkpoint at the path; null: there is a model. Weights without a config.json are those of a model all the same,
@@ -182,7 +183,8 @@ void note_unsavable(const ModelLayout& l, const GlobalFlags& flags) {
 }
 
 // The grid of the options, and of the args if the model is a checkpoint that has args.
-void choose_grid(ModelLayout& l, const CommandLine& line, const ShownModel& opened, const LayoutFlags& flags) {
+void choose_grid(ModelLayout& l, const CommandLine& line, const ShownModel& opened,
+                 const LayoutFlags& flags) {
   std::optional<RunSizes> args;
   if (opened.opened) args = dcp_run_sizes(opened.opened->on_disk());
   LayoutGrid chosen = layout_grid(line, flags, args ? &*args : nullptr);

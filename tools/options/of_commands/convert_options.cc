@@ -60,8 +60,9 @@ void ConvertOptions::declare_casts(CommandLine& line) {
 void ConvertOptions::check() const {
   ranks.check();
   if (run.resume && run.overwrite)
-    throw Error(Code::kUsage,
-                "--resume continues an unfinished result and refuses any other, --overwrite replaces what is there: give only one of them");
+    throw Error(
+        Code::kUsage,
+        "--resume continues an unfinished result and refuses any other, --overwrite replaces what is there: give only one of them");
 }
 
 // The file may lie in the folder of a result that is yet to be made; check_report(rules, results) checks that

@@ -19,8 +19,9 @@ void LayoutFlags::declare(CommandLine& line) {
       .common();
   line.flag("--regex", regex, "GLOB is a regular expression, found anywhere in the name of a parameter");
   line.option("--rank", rank, "the rank whose groups are shown; default 0").common();
-  line.option("--dtype TYPE", dtype,
-              "data type of the stored weights, such as bf16, fp16 or fp32, for sizes in bytes; by default bf16 for shapes, and for a model the type that each parameter has at run time (under v2 fp32)")
+  line.option(
+          "--dtype TYPE", dtype,
+          "data type of the stored weights, such as bf16, fp16 or fp32, for sizes in bytes; by default bf16 for shapes, and for a model the type that each parameter has at run time (under v2 fp32)")
       .words({"bf16", "fp16", "fp32"});
   line.option("--world", world, "ranks that share the buffer of the shapes; default 1").common();
   grid.declare(line);

@@ -233,8 +233,8 @@ std::string alone_text(const Store& tested, const Store& source, std::span<const
     for (const OneSided& file : alone)
       if (file.in_first == in_first) names.push_back(file.name);
     if (!names.empty())
-      out += cat(out.empty() ? "" : "; ", listed(names), ", which only ", side_path(in_first ? tested : source),
-                 " has");
+      out += cat(out.empty() ? "" : "; ", listed(names), ", which only ",
+                 side_path(in_first ? tested : source), " has");
   }
   return out;
 }
@@ -281,11 +281,11 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
                     bool every, VerifyReport& report) {
   AssetFolder mine = compared_folder(tested), theirs = compared_folder(source);
   // Between two models nothing is converted: their weights may be equal where other files are not.
-  const bool converted =
-      dcp_dialect(tested) || dcp_dialect(source) || mine.of_a_run || theirs.of_a_run;
+  const bool converted = dcp_dialect(tested) || dcp_dialect(source) || mine.of_a_run || theirs.of_a_run;
   if (assets && (dcp_dialect(source) || theirs.of_a_run)) theirs = {.path = *assets};
   // If one of two model folders lost its config.json, it still has its other assets.
-  if (is_safetensors_folder(tested) && is_safetensors_folder(source) && mine.path.empty() != theirs.path.empty())
+  if (is_safetensors_folder(tested) && is_safetensors_folder(source) &&
+      mine.path.empty() != theirs.path.empty())
     mine.path = tested.root(), theirs.path = source.root();
   ComparedFiles out;
   compare_files_of_runs(tested, source, every, report, out);
@@ -301,13 +301,12 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
     for (Finding& f : files.take()) out.found.push_back(std::move(f));
     for (const auto& [folder, opposite] : {std::pair(&here, &other), {&other, &here}})
       if (!folder->has_file(kConfig) && opposite->has_file(kConfig))
-        out.found.push_back(
-            {.code = Code::kUnequal,
-             .file = path_in_store(tested, mine.path, std::string(kConfig)),
-             .message = folder == &here
-                            ? cat(only_in(source, "file"), ", without which no program loads the model")
-                            : only_in(tested, "file"),
-             .warning = true});
+        out.found.push_back({.code = Code::kUnequal,
+                             .file = path_in_store(tested, mine.path, std::string(kConfig)),
+                             .message = folder == &here ? cat(only_in(source, "file"),
+                                                              ", without which no program loads the model")
+                                                        : only_in(tested, "file"),
+                             .warning = true});
     for (OneSided& file : on_one_side(here, mine, other, theirs)) {
       // A list of differences has all of them; a conversion makes a folder without what its source lacks.
       if (!every || file.folder)
@@ -326,10 +325,11 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
   Check check{"assets", status_of(out.found), out.count, "files"};
   if (!out.alone.empty()) check.note = cat("not compared: ", alone_text(tested, source, out.alone));
   if (out.of_grid)
-    check.note += cat(check.note.empty() ? "not compared: " : "; ", kGridOfFsdp.substr(1), " of ", kFsdpConfig,
-                      ", which describes the grid of a training run");
+    check.note += cat(check.note.empty() ? "not compared: " : "; ", kGridOfFsdp.substr(1), " of ",
+                      kFsdpConfig, ", which describes the grid of a training run");
   const bool nothing = out.count == 0 && out.found.empty() && check.note.empty();
-  if (!nothing || (!mine.path.empty() && !theirs.path.empty())) report.add(std::move(check), std::move(out.found));
+  if (!nothing || (!mine.path.empty() && !theirs.path.empty()))
+    report.add(std::move(check), std::move(out.found));
   return equal;
 }
 

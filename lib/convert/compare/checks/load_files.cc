@@ -26,12 +26,13 @@ bool compare_load_files(const Store& tested, const Store& source, VerifyReport& 
   std::vector<Finding> found;
   for (const std::string& file : here) {
     if (std::ranges::count(there, file) == 0)
-      found.push_back({.code = Code::kUnequal,
-                       .file = file,
-                       .message = folder.has_file(file)
-                                      ? cat("Megatron does not load a checkpoint with this file, but that of ",
-                                            side_path(source))
-                                      : cat(kFileIsMissing, ", ", kWhy)});
+      found.push_back(
+          {.code = Code::kUnequal,
+           .file = file,
+           .message = folder.has_file(file)
+                          ? cat("Megatron does not load a checkpoint with this file, but that of ",
+                                side_path(source))
+                          : cat(kFileIsMissing, ", ", kWhy)});
     else
       found.push_back({.code = Code::kIncomplete,
                        .file = file,
@@ -40,9 +41,8 @@ bool compare_load_files(const Store& tested, const Store& source, VerifyReport& 
   }
   for (const std::string& file : there)
     if (std::ranges::count(here, file) == 0)
-      found.push_back({.code = Code::kUnequal,
-                       .file = file,
-                       .message = cat(only_in(tested, "file"), ", ", kWhy)});
+      found.push_back(
+          {.code = Code::kUnequal, .file = file, .message = cat(only_in(tested, "file"), ", ", kWhy)});
   if (found.empty()) return true;
   const bool equal = std::ranges::all_of(found, &Finding::warning);
   Check check{.name = "files",

@@ -122,8 +122,9 @@ Finding finding_of(const Store& store, const Pair& pair, const Unlike& unlike) {
       .tensor = std::string(store.name(pair.weight)),
       .message = cat(
           counted(unlike.items, "value"), " of ", with_commas(items),
-          unlike.items == 1 ? " differs" : " differ", " from the main weight of the optimizer, ", escaped(store.name(pair.main)),
-          ", rounded; first at ", at, ": ", unlike.weight, " and ", unlike.main,
+          unlike.items == 1 ? " differs" : " differ", " from the main weight of the optimizer, ",
+          escaped(store.name(pair.main)), ", rounded; first at ", at, ": ", unlike.weight, " and ",
+          unlike.main,
           most ? "; so it is where a run keeps its parameters in FP8, and in weights of another save" : ""),
       .help =
           "one of the two was changed, or is of another save: a run that loads both computes one step with the weight, and goes on from the main weight",

@@ -42,8 +42,8 @@ bool is_unknown(Code code) {
 
 // Compares as an export does. The source of the names to compare with; empty: nothing says which tensors the
 // model has.
-std::string compare_with_assets(const Store& store, const std::string& assets,
-                                const std::string& model_dict, int threads, std::vector<Finding>& odd) {
+std::string compare_with_assets(const Store& store, const std::string& assets, const std::string& model_dict,
+                                int threads, std::vector<Finding>& odd) {
   std::unique_ptr<Store> again = open_store(store.root(), store.opening());
   if (!has_own_names(*again)) {
     OpenAs how{.source = store.root()};
@@ -52,10 +52,9 @@ std::string compare_with_assets(const Store& store, const std::string& assets,
     open_sharded(std::move(again), how);
     return assets;
   }
-  const Opened opened = open_own(std::move(again), {.source = store.root(),
-                                                    .assets = assets,
-                                                    .model_dict = model_dict,
-                                                    .threads = threads});
+  const Opened opened =
+      open_own(std::move(again),
+               {.source = store.root(), .assets = assets, .model_dict = model_dict, .threads = threads});
   for (const Note& n : opened.notes)
     if (n.kind == Note::Kind::kWarning)
       odd.push_back({.code = Code::kUnaccounted, .message = n.text, .warning = true});

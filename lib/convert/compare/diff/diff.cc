@@ -143,7 +143,7 @@ class Rows {
   }
 
   const VerifyReport& report_;
-  std::string of_b_;  // the end of findings about objects of B
+  std::string of_b_;                                 // the end of findings about objects of B
   std::map<std::string, const Difference*> counts_;  // of tensors
   std::set<std::string> named_, objects_;            // tensors and objects that have rows
   std::set<std::string> files_, listed_files_;       // of findings; of rows for single values
@@ -247,13 +247,18 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
   CompareOptions how = options.comparing;
   name_base(a, b, how.opening.model.files);
   how.any_type = true;
-  const bool first_decides = options.first_decides && options.within.rules.empty() && options.within.otherwise.none();
-  how.counting = {.all = true, .first_decides = first_decides, .within = [&](const std::string& name) { return options.within.of(name); }};
+  const bool first_decides =
+      options.first_decides && options.within.rules.empty() && options.within.otherwise.none();
+  how.counting = {.all = true, .first_decides = first_decides, .within = [&](const std::string& name) {
+                    return options.within.of(name);
+                  }};
   Hints hints;
-  if (!first_decides) how.counting.when_compared = [&](const Store& x, const Store& y, const VerifyReport& report) {
-    hints.look(x, y, report, observer);
-  };
-  OpenPath tested{a, open_store(a, how.opening.model.files)}, source{b, open_store(b, how.opening.model.files)};
+  if (!first_decides)
+    how.counting.when_compared = [&](const Store& x, const Store& y, const VerifyReport& report) {
+      hints.look(x, y, report, observer);
+    };
+  OpenPath tested{a, open_store(a, how.opening.model.files)},
+      source{b, open_store(b, how.opening.model.files)};
   std::string root_a = opened_root(*tested.store, a), root_b = opened_root(*source.store, b);
   const bool turned = has_turned_sides(*tested.store, *source.store);
   if (turned) {

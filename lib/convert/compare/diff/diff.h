@@ -69,7 +69,7 @@ struct Diff {
   VerifyReport report{};
   std::vector<Oddities> oddities{};
   std::string root_a{}, root_b{};  // what was opened of the two paths
-  std::string choice{};  // the pattern by which tensors were chosen; "": everything was compared
+  std::string choice{};            // the pattern by which tensors were chosen; "": everything was compared
 
   i64 tensors() const;  // how many were compared
 };

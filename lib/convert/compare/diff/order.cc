@@ -153,7 +153,8 @@ class Renamed {
 
   void add_hints(std::vector<DiffRow>& rows, Observer& observer) {
     std::map<std::pair<std::string, u64>, std::vector<DiffRow*>> theirs;  // by type, shape and first items
-    const bool any = std::ranges::any_of(rows, [](const DiffRow& r) { return r.kind == DiffRow::Kind::kOnlyA; });
+    const bool any =
+        std::ranges::any_of(rows, [](const DiffRow& r) { return r.kind == DiffRow::Kind::kOnlyA; });
     std::size_t looked = 0;
     for (DiffRow& row : rows) {
       if (row.kind != DiffRow::Kind::kOnlyB || !any || looked++ >= kMostTensors) continue;
@@ -206,7 +207,8 @@ void add_suspects(const Store& a, const Store& b, std::vector<Suspect> all, Obse
   std::map<u64, const Suspect*> whole_b;
   for (Suspect& s : all) {
     check_stop(observer);
-    if (!could_read([&] { s.of_a = hashes_of(a, reader_a, s.a), s.of_b = hashes_of(b, reader_b, s.b); })) continue;
+    if (!could_read([&] { s.of_a = hashes_of(a, reader_a, s.a), s.of_b = hashes_of(b, reader_b, s.b); }))
+      continue;
     suspects.push_back(&s);
     whole_b.emplace(s.of_b.all, &s);
   }

@@ -32,7 +32,8 @@ void turn_sides(VerifyReport& report) {
     // Tensors that the tested side alone has are among those that were not seen.
     if (c.name == "against")
       c.unseen += more;
-    else if (c.name == "path" || c.name == "source") c.name = c.name == "path" ? "source" : "path";
+    else if (c.name == "path" || c.name == "source")
+      c.name = c.name == "path" ? "source" : "path";
 }
 
 }  // namespace mckpt::impl

@@ -80,9 +80,7 @@ Comparison::Comparison(const Store& tested, const Store& source, int threads, Co
       is_chosen_(choice_.test()),
       observer_(observer) {}
 
-bool Comparison::decided() const {
-  return counting_.first_decides && (!unlike_.empty() || !types_.empty());
-}
+bool Comparison::decided() const { return counting_.first_decides && (!unlike_.empty() || !types_.empty()); }
 
 bool Comparison::chooses(std::string_view tensor) {
   if (choice_.all() || is_chosen_(tensor)) return true;
@@ -161,9 +159,9 @@ bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report
       note_types(compared.name(e.key), stored_form(compared.tested, e.tensor),
                  forms_of(compared.source, made_of));
   }
-  const bool unlike_file = counting_.first_decides && std::ranges::any_of(report.findings, [](const Finding& f) {
-                             return f.code == Code::kUnequal;
-                           });
+  const bool unlike_file =
+      counting_.first_decides &&
+      std::ranges::any_of(report.findings, [](const Finding& f) { return f.code == Code::kUnequal; });
   if (decided() || unlike_file) return add_checks(compared, {}, report);
   std::vector<bool> apart = shared_chunks(compared.tested, compared.chunks);
   if (!counting_.all && !computed && std::ranges::find(apart, true) == apart.end())

@@ -90,13 +90,16 @@ class Comparison {
   bool run_in_types(const ComparedChunks& compared, VerifyReport& report);
   std::vector<Failure> carry_out(const CopyJob& job, CopySink& sink, const char* phase, LostValues* lost);
   std::vector<i32> judge(const ComparedChunks& compared, const Failure& failure, std::span<const i32> chunks);
-  bool compared_by_values(const ComparedChunks& compared, const Failure& failure, std::span<const i32> chunks);
+  bool compared_by_values(const ComparedChunks& compared, const Failure& failure,
+                          std::span<const i32> chunks);
   void report_failure(const Failure& failure, const std::string& tensor);
   void leave_out_holes(const ComparedChunks& compared);
   void warn_of_overflow(VerifyReport& report) const;
-  std::vector<Finding> described(const ComparedChunks& compared, const CompareSink& sink, VerifyReport& report);
+  std::vector<Finding> described(const ComparedChunks& compared, const CompareSink& sink,
+                                 VerifyReport& report);
   Counts counted_items(const ComparedChunks& compared, const std::set<i32>& keys);
-  std::vector<ComparedSides::Record> records_of(const ComparedChunks& compared, const std::set<i32>& keys) const;
+  std::vector<ComparedSides::Record> records_of(const ComparedChunks& compared,
+                                                const std::set<i32>& keys) const;
   bool add_checks(const ComparedChunks& compared, std::vector<Finding> against, VerifyReport& report);
 
   ComparedSides sides_;

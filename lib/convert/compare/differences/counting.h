@@ -15,7 +15,8 @@ struct VerifyReport;
 
 struct Counting {
   bool all = false;  // every tensor, not only those that findings name; and the names of all compared tensors
-  bool first_decides = false;  // all that is asked is whether the two are alike: nothing is read after a difference
+  bool first_decides =
+      false;            // all that is asked is whether the two are alike: nothing is read after a difference
   bool turned = false;  // the caller exchanged the sides: what is expected is of the tested one
   std::function<Tolerance(const std::string& tensor)> within{};  // empty: only equal items are alike
   // Called once with the two sides under the names by which they were compared, if each tensor was compared

@@ -44,8 +44,8 @@ class ItemTally final : public CopySink {
     i64 items = 0;
     std::vector<i64> index;  // of the first differing item in the tensor, in row-major order
     i32 file = -1;
-    i64 offset = 0;                   // of that item in the file
-    std::string expected, found;      // the values of that item
+    i64 offset = 0;                           // of that item in the file
+    std::string expected, found;              // the values of that item
     std::optional<ValueDistance> distance{};  // of floats, over all items of the tensor: `found` is its a
 
     std::optional<double> largest() const { return distance ? distance->largest : std::nullopt; }

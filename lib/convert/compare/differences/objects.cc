@@ -42,7 +42,9 @@ class Side {
   i32 file(i64 index) const { return record(index) ? record(index)->file : -1; }
   const Store& store() const { return side_.store; }
   // Null if the format cannot unpickle it.
-  std::shared_ptr<const PickleValue> value(i64 index) const { return side_.facts.value(side_.facts.all[index]); }
+  std::shared_ptr<const PickleValue> value(i64 index) const {
+    return side_.facts.value(side_.facts.all[index]);
+  }
   std::vector<u8> bytes(const Object& o) const {
     std::shared_ptr<const ByteSource> record = open_object_record(files_, o);
     return record->read(0, record->size());
@@ -68,9 +70,8 @@ class Side {
 
 // Whether the store, or what it is a view of, is in the folder of this iteration.
 bool is_named(const Store& store, std::string_view iteration) {
-  return std::ranges::any_of(store.facts(), [&](const auto& fact) {
-    return fact.first == "iteration" && fact.second == iteration;
-  });
+  return std::ranges::any_of(
+      store.facts(), [&](const auto& fact) { return fact.first == "iteration" && fact.second == iteration; });
 }
 
 bool is_of_grid(std::string_view object, std::string_view at) {
@@ -157,8 +158,8 @@ class Objects {
       side = &found_;
       auto b = found_.value(found);
       if (!a || !b) throw Error(Code::kUnsupportedPickle, "the object has no value that could be compared");
-      PickleDifferences differences =
-          pickle_differences(*a, *b, every_ ? kMostOfAll : kMostOfOneObject, [&](PickleValue x, PickleValue y) {
+      PickleDifferences differences = pickle_differences(
+          *a, *b, every_ ? kMostOfAll : kMostOfOneObject, [&](PickleValue x, PickleValue y) {
             return expected_.storage(expected, x) == found_.storage(found, y);
           });
       tell(place, name, differences, found_.file(found));

@@ -11,9 +11,8 @@ SideReader::SideReader(const Store& store) : store_(store), files_(store), reade
 DType SideReader::type(i64 tensor, DType other) const {
   const UnroundedValues* values = store_.unrounded();
   const DType own = store_.dtype(tensor);
-  const bool unrounded =
-      values && other != own && store_.chunk_count(tensor) == 1 && values->is_rounded(tensor) &&
-      values->resolve_unrounded(tensor, 0).strides.empty();
+  const bool unrounded = values && other != own && store_.chunk_count(tensor) == 1 &&
+                         values->is_rounded(tensor) && values->resolve_unrounded(tensor, 0).strides.empty();
   return unrounded ? DType::kF32 : own;
 }
 

@@ -22,7 +22,7 @@ struct CompareOptions {
   TypeClaim types{};                         // the types that the conversion was asked for
   // Of a side with several dicts that may be the model: the one that is; empty: it is found
   std::string model_dict{};
-  bool weights_only = false;                 // the conversion left the states of the optimizer out
+  bool weights_only = false;  // the conversion left the states of the optimizer out
   bool any_type = false;  // floats of other types are compared after a cast to the type of the tested side
   Counting counting{};
   // By the names of the tested side: nothing else is compared, and no objects and files

@@ -35,7 +35,8 @@ WithMainWeights::WithMainWeights(const CheckpointModel& model, const Store& test
 
 ChunkData WithMainWeights::resolve(i64 t, i64 index) const {
   ChunkData out = source().resolve(of(t), index);
-  if (is_made(t)) out.checksum.reset(), out.beneath.clear();  // they are the weight's, which is read once more
+  if (is_made(t))
+    out.checksum.reset(), out.beneath.clear();  // they are the weight's, which is read once more
   return out;
 }
 

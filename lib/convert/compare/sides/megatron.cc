@@ -115,10 +115,10 @@ void note_names(Sides& sides, bool two_models, i64 main_weights) {
     sides.notes.emplace_back(
         "main    the main weights of the optimizer, made of the weights, are compared with the weights");
   if (!two_models && differ_in_vocabulary(to, from))
-    sides.notes.push_back(
-        cat("vocab   ", with_commas(to.setup().vocab_rows), " rows are compared with ",
-            with_commas(from.setup().vocab_rows),
-            ": padding that only the other side has is not compared, padding that only this side has must be zeros"));
+    sides.notes.push_back(cat(
+        "vocab   ", with_commas(to.setup().vocab_rows), " rows are compared with ",
+        with_commas(from.setup().vocab_rows),
+        ": padding that only the other side has is not compared, padding that only this side has must be zeros"));
 }
 
 // The two by the keys of fsdp_dtensor. `assets`: the assets of either side; "": neither side has assets, so the model is
@@ -145,7 +145,8 @@ Sides by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, cons
   out.one_model = !two_models;
   const CheckpointModel &to = *out.tested.sharded, &from = *out.source.sharded;
   i64 made = 0;
-  if (to_core && !options.counting.all) {  // a list of differences has what each side has, and nothing made of it
+  if (to_core &&
+      !options.counting.all) {  // a list of differences has what each side has, and nothing made of it
     auto completed = std::make_unique<WithMainWeights>(from, to.store());
     made = completed->made();
     out.completed = std::move(completed);
@@ -159,7 +160,8 @@ Sides by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, cons
   return out;
 }
 
-Sides by_own_names(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const CompareOptions& options) {
+Sides by_own_names(std::unique_ptr<Store> tested, std::unique_ptr<Store> source,
+                   const CompareOptions& options) {
   Sides out = plain_sides(std::move(tested), std::move(source));
   out.changes = changes_under_own_names(out.tested_store(), out.source_store(), options);
   out.takes_type = types_asked_of(out.tested_store(), out.source_store(), options);

@@ -72,8 +72,9 @@ Opened table_in(std::unique_ptr<Store> folder, const std::string& path, const Hf
 
 Sides sides_of_import(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const SidePaths& paths,
                       const CompareOptions& options) {
-  Sides out{.compared_as =
-                "each tensor of the checkpoint with the one that converting the Hugging Face model would write"};
+  Sides out{
+      .compared_as =
+          "each tensor of the checkpoint with the one that converting the Hugging Face model would write"};
   out.source = table_of(*tested, std::move(source), paths.source, options);
   const RunSetup setup{0, options.params_dtype.of(out.source.table->map->model())};
   out.tested = sharded_as(std::move(tested), out.source, opening_of_tested(options), setup);
@@ -90,8 +91,9 @@ Sides sides_of_export(std::unique_ptr<Store> tested, std::unique_ptr<Store> sour
                   ", with this folder as the source"));
   HfModelOptions reading = options.opening.model;
   reading.kept_map = kept_map(*source);
-  Sides out{.compared_as =
-                "each tensor of the Hugging Face model with the one that exporting the checkpoint would write"};
+  Sides out{
+      .compared_as =
+          "each tensor of the Hugging Face model with the one that exporting the checkpoint would write"};
   const std::string path = chosen_path(*tested, paths.tested);
   out.tested = table_in(std::move(tested), path, reading);
   out.source = sharded_as(std::move(source), out.tested, options.opening, {0, std::nullopt});

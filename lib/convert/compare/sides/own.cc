@@ -143,8 +143,9 @@ Sides sides_of_own_beside_model(std::unique_ptr<Store> tested, std::unique_ptr<S
   const bool imported = is_own_beside_model(*tested, *source);
   std::unique_ptr<Store>&checkpoint = imported ? tested : source, &folder = imported ? source : tested;
   Opened own = open_beside(std::move(checkpoint), *folder, options);
-  Sides out{.compared_as = imported ? "each tensor of the checkpoint with the one of that name in the folder"
-                                    : "each tensor of the folder with the one of that name in the checkpoint"};
+  Sides out{.compared_as = imported
+                               ? "each tensor of the checkpoint with the one of that name in the folder"
+                               : "each tensor of the folder with the one of that name in the checkpoint"};
   out.beside.push_back(beside_of(*own.own));
   Names copies;
   if (!imported) copies = take_copies(*own.own);
@@ -184,7 +185,8 @@ Sides sides_of_own_pair(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
     return out;
   }
   source = as_model(std::move(source)), tested = as_model(std::move(tested));
-  OwnModelOptions of_source = opening_of(paths.source, options), of_tested = opening_of(paths.tested, options);
+  OwnModelOptions of_source = opening_of(paths.source, options),
+                  of_tested = opening_of(paths.tested, options);
   of_source.dict_if_there = of_tested.dict_if_there = true;
   // A counter in the dict of a model is written beside its weights, where its name alone says what it is.
   of_source.in_model = counters_of_model(*tested), of_tested.in_model = counters_of_model(*source);

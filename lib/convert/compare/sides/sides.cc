@@ -86,7 +86,8 @@ Sides sides_of_files(std::unique_ptr<Store> tested, std::unique_ptr<Store> sourc
 // checkpoints are compared by the names of their tensors.
 bool is_known_model(const Store& tested, const Store& source, const std::string& path,
                     const CompareOptions& options) {
-  return options.opening.assets || !own_assets(tested).empty() || !model_folder_beside(source, path).path.empty();
+  return options.opening.assets || !own_assets(tested).empty() ||
+         !model_folder_beside(source, path).path.empty();
 }
 
 Sides without_objects(Sides sides, const char* reason) {
@@ -114,7 +115,8 @@ Sides open_sides(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, c
   const bool tested_sharded = is_sharded(*tested), source_sharded = is_sharded(*source);
   if (tested_sharded && has_megatron_names(*tested) && is_own_source(*source) &&
       is_known_model(*tested, *source, paths.source, options))
-    return without_objects(sides_of_import(std::move(tested), std::move(source), paths, options), kArgsAreMade);
+    return without_objects(sides_of_import(std::move(tested), std::move(source), paths, options),
+                           kArgsAreMade);
   if (is_own_pair(*tested, *source, options.model_dict))
     return sides_of_own_pair(std::move(tested), std::move(source), paths, options);
   refuse_model_dict(options.model_dict, paths.source);

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "convert/compare/sides/changes.h"
 #include "convert/compare/differences/option_groups.h"
+#include "convert/compare/sides/changes.h"
 #include "convert/open/opened.h"
 
 namespace mckpt::impl {
@@ -44,8 +44,9 @@ struct Sides {
   std::optional<OptionDifferences> options{};  // of the optimizer, where they are compared apart
   std::vector<BesideModel> beside{};
   bool names_states = false;  // a state of the tested side is reported, as the conversion leaves states out
-  bool one_model = false;     // both are sharded, and tensors stored rank after rank meet at the items of the model
-  bool checks_types = true;   // that the conversion was asked for
+  bool one_model =
+      false;  // both are sharded, and tensors stored rank after rank meet at the items of the model
+  bool checks_types = true;        // that the conversion was asked for
   std::vector<bool> takes_type{};  // as in TypeCheck::add_by_name()
   bool computed = false;  // a side has tensors that are computed when they are read, whatever its format is
   bool any_type = false;  // types that nobody asked for are cast, as with CompareOptions::any_type

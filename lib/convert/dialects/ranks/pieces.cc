@@ -216,9 +216,10 @@ void Joining::add_chunk(const RankFile& file, i64 chunk, const RankTable& table,
           .tensor(p.name)
           .expected(cat(to_string(p.shape()), ", for ", to_string(out_.grid)))
           .found(dims_to_string(source_.dims(tensor)))
-          .help(p.expert() && !run_.expert_tensor_ranks
-                    ? "no args say how experts are divided, so they count as divided as other parameters; `source_etp` says it"
-                    : "");
+          .help(
+              p.expert() && !run_.expert_tensor_ranks
+                  ? "no args say how experts are divided, so they count as divided as other parameters; `source_etp` says it"
+                  : "");
     held.push_back({tensor, &parameters, i, !idle});
     if (!idle) add(tensor, held.back());
   }

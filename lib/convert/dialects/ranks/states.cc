@@ -245,8 +245,7 @@ std::vector<std::string> RankStates::not_taken() const {
   std::set<std::string> names;
   for (const OpenedTorchFile& o : opened_) {
     for (const TorchTable::Item& object : o.file->table.objects())
-      if (!is_entry_of_facts(object.name))
-        names.insert(object.name);
+      if (!is_entry_of_facts(object.name)) names.insert(object.name);
     for (i64 row = 0; row < o.file->table.size(); row++)
       if (!state_name(whole_state_name(o.file->table.name(row)))) names.emplace(o.file->table.name(row));
   }
@@ -257,8 +256,7 @@ RunFacts RankStates::facts() const {
   RunFacts out;
   for (const OpenedTorchFile& o : opened_)
     if (rank_name(o.path)->rank == 0)
-      for (const TorchTable::Item& object : o.file->table.objects())
-        out.add_entry(object.name, object.value);
+      for (const TorchTable::Item& object : o.file->table.objects()) out.add_entry(object.name, object.value);
   return out;
 }
 

@@ -57,8 +57,8 @@ class Translation {
     add_rest();
     if (!weights_only_) refuse_gathered();
     if (!odd_.empty() && !weights_only_) refuse_odd();
-    RunFacts facts = torch_dist_facts(
-        source_, weights_only_ ? std::vector<const ModelParameter*>() : with_states());
+    RunFacts facts =
+        torch_dist_facts(source_, weights_only_ ? std::vector<const ModelParameter*>() : with_states());
     return {std::move(out_), std::move(facts)};
   }
 

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
-#include "convert/plan/conversion.h"
-#include "convert/plan/targets/hf.h"
-#include "convert/plan/quantized/exported_values.h"
-#include "convert/plan/model_proofs.h"
-#include "convert/plan/targets/own.h"
 #include "convert/open/checkpoint.h"
-#include "convert/plan/source_identity.h"
 #include "convert/open/open.h"
+#include "convert/plan/conversion.h"
+#include "convert/plan/model_proofs.h"
+#include "convert/plan/quantized/exported_values.h"
+#include "convert/plan/source_identity.h"
+#include "convert/plan/targets/hf.h"
+#include "convert/plan/targets/own.h"
 #include "core/base/error.h"
 #include "hf/folder/assets.h"
 #include "hf/model.h"
@@ -127,8 +127,7 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
   std::string mode = cat("quantize ", static_cast<int>(options.to), " ", identity);
   if (like) mode += source_identity(*open_store(options.like, options.files));
   Conversion c = plan_folder(std::move(model), mode, assets_of(options, assets, entry),
-                             {.target = options.target,
-                              .max_shard_bytes = options.max_shard_bytes});
+                             {.target = options.target, .max_shard_bytes = options.max_shard_bytes});
   c.proof.quantized = std::move(made);
   c.proof.source.name = [&quantised](i64 t) { return std::string(quantised.made_of(t)); };
   c.behind = BehindView{values};

@@ -84,9 +84,9 @@ ReshardTarget::ReshardTarget(const Opened& source, const ReshardOptions& options
   others.assets = r_.from().assets();
   // The entries of torch_dist's common state are objects now.
   std::erase_if(others.files.copies, [](const SideFile& file) { return file.name == kCommonFile; });
-  std::optional<i64> iteration =
-      iteration_of_result(on_disk, options.iteration, !r_.v2() && r_.from().has_states(),
-                          [&] { return source.sharded->facts().iteration(); }, notes);
+  std::optional<i64> iteration = iteration_of_result(
+      on_disk, options.iteration, !r_.v2() && r_.from().has_states(),
+      [&] { return source.sharded->facts().iteration(); }, notes);
   identified.result = plan_iteration(*this, plan_->layout, options.target, iteration, std::move(others));
   identified.settings = settings_of(options), identified.source = r_.from().identity();
   set_run(*this, fsdp_format(options.fsdp), options.grid, plan_->layout);
@@ -114,7 +114,8 @@ WrittenFacts ReshardTarget::write_facts(const ReshardOptions& options) {
   const ReshardSource& from = r_.from();
   const HfModel& model = r_.model().model();
   const FsdpRun& run = r_.run();
-  const i64 iteration = options.iteration ? *options.iteration : iteration_of(r_.model().store().root()).value_or(0);
+  const i64 iteration =
+      options.iteration ? *options.iteration : iteration_of(r_.model().store().root()).value_or(0);
   const MegatronArgs made = fsdp_args(*model.map, model.config.run, run, iteration, from.has_states());
   const FsdpResult result{.map = r_.model().map(),
                           .grid = run.grid,
@@ -127,7 +128,8 @@ WrittenFacts ReshardTarget::write_facts(const ReshardOptions& options) {
                           .made_iteration = iteration};
   WrittenFacts out;
   const RunFacts facts = facts_for_fsdp(from.facts(), result, out);
-  out.records = write_fsdp_facts(facts, plan_->layout, [&](const std::string& object) { return from.named(object); });
+  out.records =
+      write_fsdp_facts(facts, plan_->layout, [&](const std::string& object) { return from.named(object); });
   if (from.rank_states())
     if (std::vector<std::string> names = from.rank_states()->not_taken(); !names.empty())
       out.notes.note(cat("the result has no place for these objects of the ranks' files: ", listed(names)));
@@ -179,7 +181,8 @@ Conversion plan_sharded_to_fsdp(std::unique_ptr<Store> store, const ReshardOptio
   refuse_contradictions(options);
   bool v2 = options.fsdp.saves_state_dict();
   if (is_plain_source(*store, options.from)) {
-    std::vector<Finding> damage = refuse_damage(*store, parts_of(options.from), options.from.checkpoint.accept);
+    std::vector<Finding> damage =
+        refuse_damage(*store, parts_of(options.from), options.from.checkpoint.accept);
     if (v2)
       throw Error(Code::kUnknownFormat, "the names follow no convention, so they have no counterparts in v2")
           .file(options.source)

@@ -64,7 +64,8 @@ Conversion plan_torch_dist(std::unique_ptr<Store> source, const ReshardOptions& 
   if (o.from.checkpoint.any_model)
     throw Error(Code::kUnknownFormat, "torch_dist is written of models that mckpt has a table of")
         .file(source->root())
-        .help("`keep_names` too divides the rows of every tensor and keeps its name; `mckpt convert to-fsdp` gives the tensors the names of fsdp_dtensor");
+        .help(
+            "`keep_names` too divides the rows of every tensor and keeps its name; `mckpt convert to-fsdp` gives the tensors the names of fsdp_dtensor");
   const LayerStacks layers = stacks_of(*source);
   return plan_to_mcore(std::move(source), {.source = o.source,
                                            .target = o.target,
@@ -105,11 +106,14 @@ Conversion plan_own_names(std::unique_ptr<Store> source, const ReshardOptions& o
         .found(cat(format_text(source->format()), ", with `assets`"))
         .help("leave `assets` out; `mckpt convert to-fsdp` makes fsdp_dtensor of any grid with it");
   if (o.grid.tp * o.grid.ep * o.grid.etp * o.grid.pp > 1)
-    throw Error(Code::kUnknownPartition, "names and format of this checkpoint stay, and of such a checkpoint data-parallel ranks divide the rows, and no others")
+    throw Error(
+        Code::kUnknownPartition,
+        "names and format of this checkpoint stay, and of such a checkpoint data-parallel ranks divide the rows, and no others")
         .file(source->root())
         .expected("`tp` 1, `ep` 1, `etp` 1 and `pp` 1")
         .found(to_string(o.grid))
-        .help("choose a grid of `dp`, `cp` and `hsdp`; `mckpt convert to-fsdp` makes fsdp_dtensor of any grid");
+        .help(
+            "choose a grid of `dp`, `cp` and `hsdp`; `mckpt convert to-fsdp` makes fsdp_dtensor of any grid");
   ReshardOptions how = o;
   how.from.checkpoint.any_model = how.from.keep_names = true;
   return plan_sharded_to_fsdp(std::move(source), how);
@@ -128,7 +132,8 @@ Conversion plan_reshard(const ReshardOptions& o) {
   if (core || ranks || named)
     refuse_option(*source, fsdp_option(o), "`mckpt convert to-fsdp` makes a checkpoint of Megatron-FSDP");
   if (!core && !ranks)
-    refuse_option(*source, pipeline_option(o.pipeline), "`mckpt convert to-mcore` and `to-pt` write such stages");
+    refuse_option(*source, pipeline_option(o.pipeline),
+                  "`mckpt convert to-mcore` and `to-pt` write such stages");
   if (core) return plan_torch_dist(std::move(source), o);
   if (ranks) return plan_ranks(std::move(source), o);
   return named ? plan_own_names(std::move(source), o) : plan_sharded_to_fsdp(std::move(source), o);

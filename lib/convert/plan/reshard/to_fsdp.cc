@@ -3,9 +3,9 @@
 #include "convert/plan/reshard/to_fsdp.h"
 
 #include "convert/keys/value_options.h"
+#include "convert/open/open.h"
 #include "convert/plan/conversion.h"
 #include "convert/plan/reshard/reshard.h"
-#include "convert/open/open.h"
 #include "core/base/error.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/store/store.h"
@@ -31,7 +31,8 @@ std::string_view option_of_sharded(const ToFsdpOptions& o) {
 
 Conversion plan_model(ToFsdpOptions& o) {
   if (std::string_view option = option_of_sharded(o); !option.empty())
-    throw Error(Code::kUsage, cat(option, " is for checkpoints of Megatron, and the source has the names of a model"))
+    throw Error(Code::kUsage,
+                cat(option, " is for checkpoints of Megatron, and the source has the names of a model"))
         .file(o.model.source)
         .help(cat("leave ", option, " out"));
   o.model.assets = o.from.checkpoint.assets;
@@ -43,15 +44,20 @@ Conversion plan_model(ToFsdpOptions& o) {
 Conversion plan_sharded(std::unique_ptr<Store> source, const ToFsdpOptions& o) {
   const HfToFsdpOptions& m = o.model;
   if (source->driver().dialect == DcpDialect::kPlain && o.from.checkpoint.any_model)
-    throw Error(Code::kUnknownFormat, "the names follow no convention, so they have no counterparts in fsdp_dtensor")
+    throw Error(Code::kUnknownFormat,
+                "the names follow no convention, so they have no counterparts in fsdp_dtensor")
         .file(source->root())
         .help("`mckpt convert reshard` keeps the names, on another number of ranks");
   refuse_model_dict(m.model_dict, m.source);
   if (std::string_view option = option_of_model(m); !option.empty())
-    throw Error(Code::kUsage, cat(option, " is for models, and the source is a checkpoint of Megatron, whose names and types stay: states of the optimizer match their weights bit for bit"))
+    throw Error(
+        Code::kUsage,
+        cat(option,
+            " is for models, and the source is a checkpoint of Megatron, whose names and types stay: states of the optimizer match their weights bit for bit"))
         .file(source->root())
         .found(format_text(source->format()))
-        .help(cat("leave ", option, " out; `mckpt export` makes a model of it, with the types that you give"));
+        .help(
+            cat("leave ", option, " out; `mckpt export` makes a model of it, with the types that you give"));
   return plan_sharded_to_fsdp(std::move(source), {.source = m.source,
                                                   .target = m.target,
                                                   .from = o.from,

@@ -22,7 +22,7 @@ struct ToFsdpOptions {
   // which is opened as `from` says. The fields that both have are taken from `from`.
   HfToFsdpOptions model{};
   ReshardSourceOptions from{};
-  UnitModules modules{};    // of a model without a table
+  UnitModules modules{};     // of a model without a table
   bool model_alone = false;  // a checkpoint of Megatron is refused
 };
 

@@ -19,19 +19,19 @@ namespace mckpt::impl {
 class Store;
 
 struct ArchivedFile {
-  std::string name;     // in the archive
+  std::string name;  // in the archive
   i64 bytes = 0;
-  i32 store_file = -1;  // of the store; -1: none
-  i32 folder = 0;       // of the folders
+  i32 store_file = -1;    // of the store; -1: none
+  i32 folder = 0;         // of the folders
   std::string in_folder;  // its name there
 };
 
 // A value that keeps the folders open.
 struct ArchivedFiles {
   std::vector<std::unique_ptr<const Folder>> folders;
-  std::vector<ArchivedFile> files;     // in natural order
-  std::vector<std::string> left_out;   // folders, each with a slash at its end
-  std::string opened;                  // the file that is the checkpoint; "": the folder is
+  std::vector<ArchivedFile> files;    // in natural order
+  std::vector<std::string> left_out;  // folders, each with a slash at its end
+  std::string opened;                 // the file that is the checkpoint; "": the folder is
 
   // By file of the store, the number of the file.
   std::vector<i64> by_store_file(const Store& store) const;

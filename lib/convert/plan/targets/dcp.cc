@@ -103,16 +103,19 @@ std::vector<bool> model_tensors(const Store& store, const ToDcpOptions& options,
   }
   if (!kept.empty())
     notes.note(cat("types   ", counted(std::ssize(kept), "tensor"), " beside the model ",
-                   kept.size() == 1 ? "keeps its type" : "keep their types", ", states of the optimizer too: ",
-                   listed(kept, 3)));
+                   kept.size() == 1 ? "keeps its type" : "keep their types",
+                   ", states of the optimizer too: ", listed(kept, 3)));
   return out;
 }
 
 // The folder that torch loads.
 std::unique_ptr<KeptKeys> dcp_target(const Store& store, std::unique_ptr<PlainLayout> layout,
-                                     std::string_view section, bool with_objects, const ToDcpOptions& options) {
+                                     std::string_view section, bool with_objects,
+                                     const ToDcpOptions& options) {
   auto target = std::make_unique<KeptKeys>(store, std::move(layout), with_objects, options.rank == 0);
-  target->proof.left_out = [](i64) -> ProofInput::LeftOut { return {"`weights_only` leaves the optimizer out"}; };
+  target->proof.left_out = [](i64) -> ProofInput::LeftOut {
+    return {"`weights_only` leaves the optimizer out"};
+  };
   target->format = "torch DCP";
   target->identified.result = plan_dcp_folder(*target, target->layout(), options.target);
   target->identified.settings.emplace("to-dcp", MCKPT_VERSION);
@@ -171,7 +174,8 @@ Conversion plan_other(std::unique_ptr<Store> source, const ToDcpOptions& options
 
 }  // namespace
 
-KeptKeys::KeptKeys(const Store& store, std::unique_ptr<PlainLayout> kept, bool with_objects, bool object_files_too)
+KeptKeys::KeptKeys(const Store& store, std::unique_ptr<PlainLayout> kept, bool with_objects,
+                   bool object_files_too)
     : plan_(std::move(kept)), chunks_(plan_->layout, plan_->tensors) {
   std::vector<CarriedRecord> records;
   if (with_objects) records = plan_->add_objects();

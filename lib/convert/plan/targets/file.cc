@@ -176,7 +176,8 @@ class TorchFile final : public FileTarget {
         layout_(laid_out([&] { return TorchLayout(torch_archive_folder(options.target), specs()); })) {
     note_metadata(store(), notes);
     format = "torch.save";
-    copy_ = add_job([&](i64 i) { return layout_.data_offset(i); }, TorchLayout::kRecordMark, layout_.file_bytes());
+    copy_ = add_job([&](i64 i) { return layout_.data_offset(i); }, TorchLayout::kRecordMark,
+                    layout_.file_bytes());
   }
   void write_frame(const FramePlace& to) const override {
     for (const TorchLayout::Piece& p : layout_.frame(copy_->crc32s())) to.out.write(0, p.offset, p.bytes);

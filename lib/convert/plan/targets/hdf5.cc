@@ -4,15 +4,15 @@
 
 #include <algorithm>
 
-#include "convert/plan/targets/hdf5_job.h"
+#include "convert/open/damage.h"
 #include "convert/open/open.h"
 #include "convert/plan/target.h"
-#include "io/copy/written_sums.h"
-#include "convert/open/damage.h"
+#include "convert/plan/targets/hdf5_job.h"
 #include "core/base/error.h"
 #include "core/items/dtype.h"
-#include "io/dcp/check/check.h"
 #include "io/archive/archive.h"
+#include "io/copy/written_sums.h"
+#include "io/dcp/check/check.h"
 #include "io/hdf5/archive_layout.h"
 #include "io/listing/manifest.h"
 #include "io/store/store.h"
@@ -24,7 +24,8 @@ namespace {
 
 Opened open_source(const ToHdf5Options& options) {
   if (options.files.base)
-    throw Error(Code::kUsage, "an archive has the files of a checkpoint as they are, and no adapter is merged into `base`")
+    throw Error(Code::kUsage,
+                "an archive has the files of a checkpoint as they are, and no adapter is merged into `base`")
         .help("leave out `base`, or merge the adapter by an export and archive its result");
   std::unique_ptr<Store> store = open_store(options.source, options.files);
   bool archive = open_archive(options.source, options.files) != nullptr;

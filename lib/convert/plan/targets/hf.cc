@@ -46,10 +46,12 @@ void note_widened(const CheckpointModel& model, const HfLayout& hf, const Export
   const std::vector<std::optional<DType>> stored = model.stored_types();
   std::map<std::pair<DType, DType>, i64> casts;
   for (i32 t : hf.written)
-    if (stored[t] && dtype_info(*stored[t]).bits < dtype_info(hf.place(t).dtype).bits) casts[{*stored[t], hf.place(t).dtype}]++;
+    if (stored[t] && dtype_info(*stored[t]).bits < dtype_info(hf.place(t).dtype).bits)
+      casts[{*stored[t], hf.place(t).dtype}]++;
   for (const auto& [cast, tensors] : casts)
     notes.note(cat("types   ", counted(tensors, "tensor"), " of ", dtype_name(cast.first), " become ",
-                   dtype_name(cast.second), ", the type of the model's own folder; `dtype` keep leaves them"));
+                   dtype_name(cast.second),
+                   ", the type of the model's own folder; `dtype` keep leaves them"));
 }
 
 void add_details(Planned& c, const CheckpointModel& model, const HfLayout& hf, const ExportTypes& types,

@@ -235,8 +235,9 @@ std::string headers_of(const SafetensorsLayout& layout) {
 }
 
 std::unique_ptr<Target> own_folder(const Opened& source, const ExportOptions& options) {
-  auto target = std::make_unique<OwnTarget>(
-      source, "export of own names", LaidOutAs{options.types, options.max_shard_bytes, options.original_files});
+  auto target =
+      std::make_unique<OwnTarget>(source, "export of own names",
+                                  LaidOutAs{options.types, options.max_shard_bytes, options.original_files});
   Planned& out = *target;
   SideFiles assets = source.assets();
   const bool codes = has_codes(source.store());
@@ -258,7 +259,8 @@ Conversion plan_export_own(std::unique_ptr<Store> source, const ExportOptions& o
   return plan(open_own(std::move(source), how), [&](Opened& opened) { return own_folder(opened, options); });
 }
 
-Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets, const FolderOptions& options) {
+Conversion plan_folder(OwnModel model, std::string_view mode, SideFiles assets,
+                       const FolderOptions& options) {
   return plan(opened(std::move(model)), [&](Opened& source) {
     auto target = std::make_unique<OwnTarget>(
         source, mode, LaidOutAs{{.kind = ExportTypes::kStored}, options.max_shard_bytes, true});

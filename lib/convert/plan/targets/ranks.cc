@@ -151,7 +151,8 @@ void set_ranks(Planned& c, const Grid& grid, const RankPlan& plan) {
   c.extent = cat(counted(plan.file_count(), "file"), " (", to_string(grid), "), ",
                  counted(plan.size(), "tensor"), ", ", human_bytes(c.bytes));
   if (const std::size_t copies = c.proof.tied.size(); copies > 0)
-    c.details.note(cat("copies  ", copies, copies == 1 ? " is a copy" : " are copies", " of what an earlier rank holds"));
+    c.details.note(cat("copies  ", copies, copies == 1 ? " is a copy" : " are copies",
+                       " of what an earlier rank holds"));
 }
 
 // Which version of Megatron-Core names the layers of MTP as the files do.
@@ -185,10 +186,12 @@ ToRanksOptions settled(ToRanksOptions options, const Opened& source, Notes& note
   if (!options.like_source) return options;
   const i64 states = states_of(source);
   if (states > 0 && !options.weights_only)
-    throw Error(Code::kNotHeld, cat("files of ranks are written without the states of the optimizer, and there are ",
-                                    counted(states, "tensor"), " of them"))
+    throw Error(Code::kNotHeld,
+                cat("files of ranks are written without the states of the optimizer, and there are ",
+                    counted(states, "tensor"), " of them"))
         .file(source.store().root())
-        .help("`weights_only` leaves them out; `mckpt convert to-mcore` and `mckpt convert to-fsdp` take them along, where the optimizer is not distributed");
+        .help(
+            "`weights_only` leaves them out; `mckpt convert to-mcore` and `mckpt convert to-fsdp` take them along, where the optimizer is not distributed");
   options.spelling = source.sharded->spelling_on_disk();
   options.spelling.old_mtp = has_old_mtp(source.on_disk());
   options.iteration = iteration_of_result(source.on_disk(), options.iteration, false, {}, notes);
@@ -216,8 +219,8 @@ RanksTarget::RanksTarget(const Opened& source, const ToRanksOptions& given)
   refuse_misfit(map, run_);
   keys_.emplace(map, run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp});
   note_mtp_names(notes, *keys_, options_.spelling);
-  const RanksResult result{map, model.config.run, run_, source.sharded ? source.sharded->setup().vocab_rows : 0,
-                           options_.iteration};
+  const RanksResult result{map, model.config.run, run_,
+                           source.sharded ? source.sharded->setup().vocab_rows : 0, options_.iteration};
   plan_.emplace(*keys_, run_, as_stored(source, run_),
                 rank_front(source.sharded ? source.sharded->facts() : RunFacts{}, result, notes));
   options_.values.rules.refuse_unmatched(plan_->size(), [&](i64 t) { return plan_->parameter(t); });

@@ -29,7 +29,7 @@ struct Opened;
 struct ToRanksOptions {
   std::string source, target;
   CheckpointOptions checkpoint{};  // of a sharded source; its `model` also of a Hugging Face folder
-  std::string model_dict{};  // as in OwnModelOptions
+  std::string model_dict{};        // as in OwnModelOptions
   Grid grid{};
   PipelineOptions pipeline{};
   Spelling spelling{};  // the names of parameters that have more than one

@@ -98,9 +98,7 @@ void Recut::refuse_other_layers() const {
                     : "mckpt convert ungroup   takes the groups out; mckpt convert group puts them back");
 }
 
-i32 Recut::groups_of_kind() const {
-  return keys().size() + static_cast<i32>(keys().parameters().size());
-}
+i32 Recut::groups_of_kind() const { return keys().size() + static_cast<i32>(keys().parameters().size()); }
 
 i32 Recut::parameter_group(const ModelParameter& p) const {
   return parameter_of_.at({p.sources[0], p.expert_number});

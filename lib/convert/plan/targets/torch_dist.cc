@@ -7,14 +7,14 @@
 #include "convert/dialects/torch_dist/write_facts.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
-#include "convert/output/fsdp_folder.h"
 #include "convert/open/open.h"
+#include "convert/output/fsdp_folder.h"
 #include "convert/plan/iteration.h"
-#include "convert/plan/targets/recut.h"
 #include "convert/plan/model_proofs.h"
 #include "convert/plan/run_config.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/plan/target.h"
+#include "convert/plan/targets/recut.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/model.h"
@@ -74,8 +74,8 @@ class McoreTarget : public Target {
   virtual const TorchDistPlan& layout() const = 0;
   virtual const KeyTable& keys() const = 0;
   // Everything but the tensors. `common`: the file common.pt; `of_run`: as in beside_of().
-  void finish(const Opened& source, const ToMcoreOptions& options, const TorchDistRun& run, std::string common,
-              std::optional<i64> iteration, SideFiles of_run = {}) {
+  void finish(const Opened& source, const ToMcoreOptions& options, const TorchDistRun& run,
+              std::string common, std::optional<i64> iteration, SideFiles of_run = {}) {
     const HfModel& model = *source.model();
     proof.rule = [this](i64 target, i64) -> std::string_view {
       const TorchDistPlan& plan = layout();
@@ -117,7 +117,9 @@ class McoreOfModel final : public McoreTarget {
     const HfModel& model = *source.model();
     WrittenFacts written;
     finish(source, options, run_,
-           common_file({}, {run_, keys_, torch_dist_args(map_, model.config.run, run_, ""), 0, options.iteration}, written),
+           common_file({},
+                       {run_, keys_, torch_dist_args(map_, model.config.run, run_, ""), 0, options.iteration},
+                       written),
            options.iteration);
   }
 
@@ -144,18 +146,19 @@ class McoreOfCheckpoint final : public McoreTarget {
     const Store& on_disk = source.on_disk();
     const RunFacts facts = source.sharded->facts();
     const std::string form = recut_.state_form();
-    const std::optional<i64> iteration =
-        iteration_of_result(on_disk, options.iteration, !form.empty(), [&] { return facts.iteration(); }, notes);
+    const std::optional<i64> iteration = iteration_of_result(
+        on_disk, options.iteration, !form.empty(), [&] { return facts.iteration(); }, notes);
     const HfModel& model = *source.model();
     WrittenFacts written;
-    std::string common = common_file(facts,
-                                     {.run = recut_.run(),
-                                      .keys = keys(),
-                                      .made = torch_dist_args(*model.map, model.config.run, recut_.run(), form),
-                                      .source_rows = source.sharded->setup().vocab_rows,
-                                      .iteration = iteration,
-                                      .state_form = form},
-                                     written);
+    std::string common =
+        common_file(facts,
+                    {.run = recut_.run(),
+                     .keys = keys(),
+                     .made = torch_dist_args(*model.map, model.config.run, recut_.run(), form),
+                     .source_rows = source.sharded->setup().vocab_rows,
+                     .iteration = iteration,
+                     .state_form = form},
+                    written);
     notes.append(written.notes);
     dropped_objects = written.left_out;
     finish(source, options, recut_.run(), std::move(common), iteration, files_of_run(on_disk, options.grid));

@@ -129,10 +129,11 @@ class Pairing {
     Error e(Code::kUnaccounted, "a tensor of the adapter belongs to no tensor of its base");
     e.tensor(name).help(kOtherBase);
     if (const std::string_view module = own.substr(0, own.rfind('.')); config_.rules.saved_whole(module))
-      e.help(cat("modules_to_save has ", escaped(module),
-                 ", which this base has not: the base is the model with it; a head for ",
-                 dims(t).empty() ? 0 : dims(t)[0],
-                 " labels on a language model is made by AutoModelForSequenceClassification, whose save_pretrained() writes the base"));
+      e.help(cat(
+          "modules_to_save has ", escaped(module),
+          ", which this base has not: the base is the model with it; a head for ",
+          dims(t).empty() ? 0 : dims(t)[0],
+          " labels on a language model is made by AutoModelForSequenceClassification, whose save_pretrained() writes the base"));
     if (std::string_view near = nearest(own, base_.names()); !near.empty())
       e.note(cat("the nearest name in the base is ", escaped(near)));
     throw e;

@@ -30,8 +30,9 @@ bool is_turned_weight(std::string_view module, const BaseFacts& facts, bool says
   if (rows != columns) return weight.size() == 2 && weight[0] == columns && weight[1] == rows;
   if (!says_turned) return false;
   if (named && !typed) return true;
-  throw Error(Code::kAmbiguousLayout,
-              "neither the shape of the weight nor the type of the model says whether it is [in, out], as fan_in_fan_out has it, and PEFT goes by the class of the module")
+  throw Error(
+      Code::kAmbiguousLayout,
+      "neither the shape of the weight nor the type of the model says whether it is [in, out], as fan_in_fan_out has it, and PEFT goes by the class of the module")
       .expected("a Conv1D of transformers, or a weight with two sizes")
       .found(dims_to_string(weight))
       .help("merge it where it was trained (merge_and_unload), and save the model");

@@ -175,8 +175,9 @@ void check_ends(const DcpMetadata& m, std::span<const i64> file_bytes, Findings&
       findings.add(
           {.code = Code::kMixedSaves,
            .file = m.files[f],
-           .message = cat(file_bytes[f] - end[f],
-                          " bytes after the last record belong to no chunk or object: the file may be of another save"),
+           .message = cat(
+               file_bytes[f] - end[f],
+               " bytes after the last record belong to no chunk or object: the file may be of another save"),
            .offset = end[f],
            .warning = true});
 }

@@ -58,11 +58,13 @@ std::vector<Finding> check_mark(const Folder& folder) {
     fault = to_finding(e).message;
   }
   if (fault.empty()) return {};
-  return {{.code = Code::kIncomplete,
-           .file = std::string(kMarkOfTorchDist),
-           .message = cat("Megatron does not take this mark of a torch_dist checkpoint, and does not load the folder: expected ",
-                          kExpected, "; found ", fault),
-           .warning = true}};
+  return {
+      {.code = Code::kIncomplete,
+       .file = std::string(kMarkOfTorchDist),
+       .message = cat(
+           "Megatron does not take this mark of a torch_dist checkpoint, and does not load the folder: expected ",
+           kExpected, "; found ", fault),
+       .warning = true}};
 }
 
 }  // namespace mckpt::impl

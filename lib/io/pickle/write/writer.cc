@@ -1,7 +1,7 @@
 // Writes the opcodes of protocol 2. Numbers are little-endian, floats big-endian; integers take the
 // shortest opcode that holds them.
-#include "core/base/error.h"
 #include "io/pickle/write/writer.h"
+#include "core/base/error.h"
 
 #include <bit>
 #include <utility>

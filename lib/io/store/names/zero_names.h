@@ -23,7 +23,7 @@ struct ZeroName {
   enum class Kind : u8 { kModel, kOptimizer, kExpert, kExpertOptimizer, kPipelineLayer };
   Kind kind = Kind::kModel;
   i64 rank = -1;  // data-parallel; of an optimizer of experts expert-parallel; -1: the file is of all of them
-  i64 model_rank = 0;  // tensor-parallel and pipeline rank, as one number
+  i64 model_rank = 0;           // tensor-parallel and pipeline rank, as one number
   i64 layer = -1, expert = -1;  // of a file of an expert; no layer: all layers of an older version
 };
 

@@ -20,7 +20,8 @@ inline constexpr const char* kAdapterConfig = "adapter_config.json";
 // The file that verl writes beside the files of ranks of a run with LoRA.
 inline constexpr const char* kTrainMeta = "lora_train_meta.json";
 // Files with the config of an adapter beside a checkpoint of its model, in the order in which they are looked for.
-inline constexpr const char* kConfigsBeside[] = {kAdapterConfig, "lora_adapter/adapter_config.json", kTrainMeta};
+inline constexpr const char* kConfigsBeside[] = {kAdapterConfig, "lora_adapter/adapter_config.json",
+                                                 kTrainMeta};
 
 class AdapterBase {
  public:

@@ -40,9 +40,10 @@ Error not_found(std::string path) {
         "did you mean ",
         escaped(parent == "." ? std::string(near) : cat(parent, parent == "/" ? "" : "/", near), 4096), "?"));
   // Where the folder before the slash is here, the name is not one of a hub.
-  return e.help(failed && is_hub_name(path)
-                    ? "mckpt downloads nothing: fetch a model from a hub first, for example with `hf download NAME`"
-                    : "name a file or folder of this machine");
+  return e.help(
+      failed && is_hub_name(path)
+          ? "mckpt downloads nothing: fetch a model from a hub first, for example with `hf download NAME`"
+          : "name a file or folder of this machine");
 }
 
 }  // namespace mckpt::impl

@@ -82,7 +82,8 @@ FileKind sniff(const ByteSource& file) {
   if (begins_like_npz(head)) return FileKind::kNumpyArchive;
   for (const Magic& m : kMagics)
     if (head.size() >= m.at && head.substr(m.at).starts_with(m.bytes) &&
-        !(m.kind == FileKind::kGzip && begins_like_safetensors(head, file.size())))  // a header of 35,615 bytes
+        !(m.kind == FileKind::kGzip &&
+          begins_like_safetensors(head, file.size())))  // a header of 35,615 bytes
       return m.kind;
   if (begins_like_safetensors(head, file.size())) return FileKind::kSafetensors;
   if (begins_like_onnx(head)) return FileKind::kOnnx;

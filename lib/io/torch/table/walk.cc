@@ -169,7 +169,8 @@ void TorchWalk::check_keys(PickleValue dict) {
     auto [at, is_new] = numbers.emplace(*number, shown);
     if (!is_new)
       add(cat(shown, " is a duplicate: ",
-              at->second == shown ? std::string("it occurs twice") : cat("to Python it is the key ", at->second)));
+              at->second == shown ? std::string("it occurs twice")
+                                  : cat("to Python it is the key ", at->second)));
   }
 }
 

@@ -65,7 +65,8 @@ std::unique_ptr<TableStore> store_of(const std::vector<Made>& tensors, Format fo
   for (const Made& m : tensors) {
     TableStore::Tensor t{m.name, m.type, m.dims, {}};
     const i64 rows = m.dims[0], row = Shape(m.dims).items() / rows;
-    for (auto [begin, end] : {std::pair(i64{0}, m.cut < 0 ? rows : m.cut), std::pair(m.cut < 0 ? rows : m.cut, rows)}) {
+    for (auto [begin, end] :
+         {std::pair(i64{0}, m.cut < 0 ? rows : m.cut), std::pair(m.cut < 0 ? rows : m.cut, rows)}) {
       if (begin == end) continue;
       std::vector<i64> offsets(m.dims.size()), sizes = m.dims;
       offsets[0] = begin, sizes[0] = end - begin;
@@ -91,7 +92,8 @@ std::string compared(const Sides& sides, const CompareOptions& options = {}) {
   Observer observer;
   VerifyReport report;
   std::vector<Oddities> oddities;
-  Comparison comparison(sides.tested_store(), sides.source_store(), 2, options.counting, options.choice, observer);
+  Comparison comparison(sides.tested_store(), sides.source_store(), 2, options.counting, options.choice,
+                        observer);
   const bool equal = compare_sides(sides, {options, comparison, observer, report}, oddities);
   std::string out = equal ? "equal" : "";
   for (const UnlikeTensor& u : report.unlike)

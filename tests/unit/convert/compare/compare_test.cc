@@ -87,8 +87,8 @@ TEST_F(Compare, OneItemThatDiffersIsNamedWithBothValues) {
 TEST_F(Compare, TensorsThatOneSideAloneHasAreNamed) {
   Verified v = compared(model({1, 2, 3, 4}), model({1, 2, 3, 4}, "I16", "1234", "c"));
   EXPECT_EQ(v.equal, false);
-  EXPECT_EQ(findings(v),
-            cat("against a: only ", tested_, " has this tensor\nagainst c: only ", source_, " has this tensor\n"));
+  EXPECT_EQ(findings(v), cat("against a: only ", tested_, " has this tensor\nagainst c: only ", source_,
+                             " has this tensor\n"));
   EXPECT_EQ(against(v).count, 1);
   EXPECT_EQ(against(v).unseen, 1);
 }

@@ -41,8 +41,11 @@ TEST(ArgsPatch, PutsAnyValueBehindAnyPlainOne) {
                               std::string("X\x02\x00\x00\x00*-q\x04", 9),
                               std::string("\x8c\x02*-q\x04"),
                               "ctorch\nbfloat16\nq\x04"};
-  const std::pair<ArgValue, std::string> news[] = {
-      {std::monostate(), "None"}, {true, "True"}, {i64{300}, "300"}, {std::string("[*-]"), "'[*-]'"}, {DType::kF16, "torch.float16"}};
+  const std::pair<ArgValue, std::string> news[] = {{std::monostate(), "None"},
+                                                   {true, "True"},
+                                                   {i64{300}, "300"},
+                                                   {std::string("[*-]"), "'[*-]'"},
+                                                   {DType::kF16, "torch.float16"}};
   for (const std::string& old : olds)
     for (const auto& [value, text] : news) {
       std::string pickle = two_entries(old);

@@ -321,8 +321,8 @@ TEST(MegatronArgs, GiveTheRowsOfTheVocabularyOnEveryGrid) {
   struct Case {
     i64 vocab, tp, rows, divisor;
   };
-  const Case cases[] = {{500, 1, 500, 4}, {500, 2, 500, 2},  {500, 4, 500, 1},  {500, 8, 512, 4},
-                        {517, 1, 517, 1}, {517, 2, 518, 1},  {512, 2, 512, 128}, {384, 2, 384, 64},
+  const Case cases[] = {{500, 1, 500, 4},  {500, 2, 500, 2}, {500, 4, 500, 1},   {500, 8, 512, 4},
+                        {517, 1, 517, 1},  {517, 2, 518, 1}, {512, 2, 512, 128}, {384, 2, 384, 64},
                         {640, 4, 640, 32}, {500, 5, 500, 4}};
   for (const Case& c : cases) {
     std::string config = golden_config_text("llama3"), own = "\"vocab_size\": 517";

@@ -226,8 +226,7 @@ TEST(ChunkJob, MakesOfEverySideTheOther) {
         for (const ItemRun& run : p.holding->runs) padded += run.slot == kPaddingSlot;
       }
       SideOnDisk tensors(m.tensors, nullptr), shards(m.shards, &m.parts), cuts(m.cuts, &m.whole);
-      expect_filled(import_job(tensors.store, m.parts, m.shards), m.shards, &m.parts,
-                    "tensors -> shards");
+      expect_filled(import_job(tensors.store, m.parts, m.shards), m.shards, &m.parts, "tensors -> shards");
       expect_filled(import_job(tensors.store, m.whole, m.cuts), m.cuts, &m.whole, "tensors -> cuts");
       expect_filled(export_job(&shards.store, m.parts, m.shards, m.tensors), m.tensors, nullptr,
                     "shards -> tensors");

@@ -6,11 +6,11 @@
 #include <filesystem>
 
 #include "convert/open/damage.h"
-#include "convert/plan/source_identity.h"
 #include "convert/open/open.h"
 #include "convert/open/openers.h"
-#include "convert/plan/reshard/reshard_source.h"
 #include "convert/open/source_model.h"
+#include "convert/plan/reshard/reshard_source.h"
+#include "convert/plan/source_identity.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
@@ -161,7 +161,9 @@ TEST(Damage, LeadsWithAProblemAndNotWithTheNumberOfTheOthers) {
 
 TEST(ReshardSource, DropsOptimizerStatesThatAreNotWanted) {
   ReshardSourceOptions options{.checkpoint = {.assets = kLlama}};
-  auto sharded = [&] { return open_sharded(open_store(kSaved), {.source = kSaved, .how = opening_of(options)}); };
+  auto sharded = [&] {
+    return open_sharded(open_store(kSaved), {.source = kSaved, .how = opening_of(options)});
+  };
   const Opened with = sharded();
   ReshardSource all(*with.sharded, options);
   options.weights_only = true;

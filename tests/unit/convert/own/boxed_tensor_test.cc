@@ -54,48 +54,94 @@ const std::vector<Case>& cases() {
   using I = Index;
   static const std::vector<Case> all = {
       {"whole", [](const B& w) { return w; }, {3, 4, 6}, [](const I& i) { return item(i[0], i[1], i[2]); }},
-      {"rows", [](const B& w) { return w.every(1, {1, 3}); }, {3, 3, 6},
+      {"rows",
+       [](const B& w) {
+         return w.every(1, {1, 3});
+       },
+       {3, 3, 6},
        [](const I& i) { return item(i[0], 1 + i[1], i[2]); }},
-      {"every third column", [](const B& w) { return w.every(2, {2, 2, 3}); }, {3, 4, 2},
+      {"every third column",
+       [](const B& w) {
+         return w.every(2, {2, 2, 3});
+       },
+       {3, 4, 2},
        [](const I& i) { return item(i[0], i[1], 2 + 3 * i[2]); }},
-      {"every second of every second", [](const B& w) { return w.every(2, {1, 3, 2}).every(2, {0, 2, 2}); },
-       {3, 4, 2}, [](const I& i) { return item(i[0], i[1], 1 + 4 * i[2]); }},
-      {"an expert", [](const B& w) { return w.at(0, 2); }, {4, 6},
+      {"every second of every second",
+       [](const B& w) {
+         return w.every(2, {1, 3, 2}).every(2, {0, 2, 2});
+       },
+       {3, 4, 2},
+       [](const I& i) { return item(i[0], i[1], 1 + 4 * i[2]); }},
+      {"an expert",
+       [](const B& w) { return w.at(0, 2); },
+       {4, 6},
        [](const I& i) { return item(2, i[0], i[1]); }},
-      {"a row of each", [](const B& w) { return w.at(1, 3); }, {3, 6},
+      {"a row of each",
+       [](const B& w) { return w.at(1, 3); },
+       {3, 6},
        [](const I& i) { return item(i[0], 3, i[1]); }},
-      {"a column of one", [](const B& w) { return w.at(0, 1).at(1, 4); }, {4},
+      {"a column of one",
+       [](const B& w) { return w.at(0, 1).at(1, 4); },
+       {4},
        [](const I& i) { return item(1, i[0], 4); }},
-      {"transposed", [](const B& w) { return w.swapped(1, 2); }, {3, 6, 4},
+      {"transposed",
+       [](const B& w) { return w.swapped(1, 2); },
+       {3, 6, 4},
        [](const I& i) { return item(i[0], i[2], i[1]); }},
-      {"turned, and rows of it", [](const B& w) { return w.swapped(0, 2).every(0, {3, 3}); }, {3, 4, 3},
+      {"turned, and rows of it",
+       [](const B& w) {
+         return w.swapped(0, 2).every(0, {3, 3});
+       },
+       {3, 4, 3},
        [](const I& i) { return item(i[2], i[1], 3 + i[0]); }},
-      {"interleaved columns", [](const B& w) { return w.interleaved(2, 6); }, {3, 4, 6},
+      {"interleaved columns",
+       [](const B& w) { return w.interleaved(2, 6); },
+       {3, 4, 6},
        [](const I& i) { return item(i[0], i[1], i[2] / 2 + i[2] % 2 * 3); }},
-      {"interleaved in heads of 2", [](const B& w) { return w.at(0, 1).interleaved(0, 2); }, {4, 6},
+      {"interleaved in heads of 2",
+       [](const B& w) { return w.at(0, 1).interleaved(0, 2); },
+       {4, 6},
        [](const I& i) { return item(1, i[0], i[1]); }},
-      {"interleaved rows of an expert", [](const B& w) { return w.at(0, 1).interleaved(0, 4); }, {4, 6},
+      {"interleaved rows of an expert",
+       [](const B& w) { return w.at(0, 1).interleaved(0, 4); },
+       {4, 6},
        [](const I& i) { return item(1, i[0] / 2 + i[0] % 2 * 2, i[1]); }},
-      {"joined columns", [](const B& w) { return joined(1, w.at(0, 2), w.at(0, 0)); }, {4, 12},
+      {"joined columns",
+       [](const B& w) { return joined(1, w.at(0, 2), w.at(0, 0)); },
+       {4, 12},
        [](const I& i) { return item(i[1] < 6 ? 2 : 0, i[0], i[1] % 6); }},
       {"joined, then interleaved",
-       [](const B& w) { return joined(0, w.at(0, 2), w.at(0, 0)).interleaved(0, 8); }, {8, 6},
+       [](const B& w) { return joined(0, w.at(0, 2), w.at(0, 0)).interleaved(0, 8); },
+       {8, 6},
        [](const I& i) { return item(i[0] % 2 == 0 ? 2 : 0, i[0] / 2, i[1]); }},
-      {"joined, and rows of both", [](const B& w) { return joined(0, w.at(0, 2), w.at(0, 0)).every(0, {1, 3, 3}); },
-       {3, 6}, [](const I& i) { return item(i[0] == 0 ? 2 : 0, (1 + 3 * i[0]) % 4, i[1]); }},
+      {"joined, and rows of both",
+       [](const B& w) {
+         return joined(0, w.at(0, 2), w.at(0, 0)).every(0, {1, 3, 3});
+       },
+       {3, 6},
+       [](const I& i) { return item(i[0] == 0 ? 2 : 0, (1 + 3 * i[0]) % 4, i[1]); }},
       {"with rows of zeros",
        [](const B& w) {
          B out = w.at(0, 1);
          out.append_zeros(2);
          return out;
        },
-       {6, 6}, [](const I& i) { return i[0] < 4 ? item(1, i[0], i[1]) : 0; }},
+       {6, 6},
+       [](const I& i) { return i[0] < 4 ? item(1, i[0], i[1]) : 0; }},
   };
   return all;
 }
 
 TEST(BoxedTensor, HasTheItemsOfItsRearrangementWhateverTheCuts) {
-  for (const Index& chunk : {Index{3, 4, 6}, {1, 4, 6}, {2, 4, 6}, {3, 1, 6}, {3, 3, 6}, {3, 4, 2}, {3, 4, 5}, {2, 3, 4}, {1, 1, 1}}) {
+  for (const Index& chunk : {Index{3, 4, 6},
+                             {1, 4, 6},
+                             {2, 4, 6},
+                             {3, 1, 6},
+                             {3, 3, 6},
+                             {3, 4, 2},
+                             {3, 4, 5},
+                             {2, 3, 4},
+                             {1, 1, 1}}) {
     TempFolder folder;
     PieceStore view(cut_store(folder, chunk));
     for (const Case& c : cases()) {

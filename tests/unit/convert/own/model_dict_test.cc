@@ -84,8 +84,7 @@ TEST(ModelDict, IsTheOneWithTheTensorsOfTheFolder) {
   } kCases[] = {
       {"by names", {"actor.|h.0.w 3", "actor.|h.1.w", "critic.|h.0.w 3"}, "actor."},
       {"by shapes", {"actor.|h.0.w 2", "actor.|h.1.w", "critic.|h.0.w 3", "critic.|h.1.w"}, "critic."},
-      {"behind wrappers",
-       {"a.|module.h.0._orig_mod.w 3", "a.|module.h.1.w", "b.|module.h.0.w 3"}, "a."},
+      {"behind wrappers", {"a.|module.h.0._orig_mod.w 3", "a.|module.h.1.w", "b.|module.h.0.w 3"}, "a."},
       {"not against the name", {"model.|other.w", "net.|h.0.w 3", "net.|h.1.w"}, "model."},
       {"not the reference of a model with another vocabulary",
        {"model.|h.0.w 5", "model.|h.1.w", "ref.|h.0.w 3", "ref.|h.1.w"},

@@ -127,8 +127,10 @@ TEST(SectionedNames, ADictModelIsNotTheFrontOfTheModelsOwnNames) {
 
 // Names say nothing against the model's folder, and nothing inside of a dict that is known.
 TEST(SectionedNames, KeepsWhatTheFolderListsWhateverItsNameIs) {
-  const ExpectedTensors expected = {{"scheduler.w", std::nullopt}, {"step", std::nullopt},
-                                    {"enc.w", std::nullopt}, {"enc.inv_freq", std::nullopt}};
+  const ExpectedTensors expected = {{"scheduler.w", std::nullopt},
+                                    {"step", std::nullopt},
+                                    {"enc.w", std::nullopt},
+                                    {"enc.inv_freq", std::nullopt}};
   const Names names = {"scheduler._orig_mod.w", "step", "enc.w", "enc.inv_freq", "dec.inv_freq", "epoch"};
   EXPECT_EQ(sectioned(names, {expected}), " | scheduler.w step enc.w enc.inv_freq | 4 5");
   EXPECT_EQ(sectioned(names), " | enc.w enc.inv_freq dec.inv_freq | 0 1 5");
@@ -153,8 +155,8 @@ TEST(SectionedNames, NamesWhatMayBeWeightsBesideTheModel) {
 
 // No dicts are known here, as of rank files that were joined elsewhere: the names of the folder decide.
 TEST(SectionedNames, LeavesTheFrontBehindWhichTheNamesOfTheFolderAre) {
-  const ExpectedTensors expected = {{"bert.a.w", std::nullopt}, {"bert.b.w", std::nullopt},
-                                    {"cls.w", std::nullopt}};
+  const ExpectedTensors expected = {
+      {"bert.a.w", std::nullopt}, {"bert.b.w", std::nullopt}, {"cls.w", std::nullopt}};
   const std::pair<Names, std::string> kCases[] = {
       {{"model.bert.a.w", "model.bert.b.w", "model.cls.w"}, "model. | bert.a.w bert.b.w cls.w |"},
       {{"net.model.bert.a.w", "net.model.bert.b.w"}, "net.model. | bert.a.w bert.b.w |"},

@@ -58,9 +58,10 @@ TEST(SavedDicts, SayWhichTensorsAreTheModel) {
 
 // In the dict of the model the names of schedulers, counters and optimizers are names of modules.
 TEST(SavedDicts, EverythingInTheDictOfTheModelIsTheModels) {
-  EXPECT_EQ(model_of("words.pt"),
-            "model. | a.w=500 b.w=500 c.w=500 d.w=0 e.w=0 extra_state=300 optim.state.exp_avg=200 rng.table=100 "
-            "scheduler.w=0 step=400 | scheduler.w step");
+  EXPECT_EQ(
+      model_of("words.pt"),
+      "model. | a.w=500 b.w=500 c.w=500 d.w=0 e.w=0 extra_state=300 optim.state.exp_avg=200 rng.table=100 "
+      "scheduler.w=0 step=400 | scheduler.w step");
 }
 
 TEST(SavedDicts, StoreTensorsThatAreOneOnce) {

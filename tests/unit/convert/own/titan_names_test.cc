@@ -250,9 +250,11 @@ TEST_F(TitanNames, TwoTensorsOfOnePlaceAreRefused) {
   auto told = [&](bool stacks, const std::string& name, std::vector<i64> dims) {
     std::vector<MadeTensor> all = {{"tok_embeddings.weight", {2, kColumns}}};
     for (const char* front : {"layers.0.moe.experts.", "layers.0.moe.routed_experts.inner_experts."})
-      for (const MadeTensor& t : {MadeTensor{"w1_EFD", {2, 2, kColumns}}, MadeTensor{"w3_EFD", {2, 2, kColumns}},
-                                  MadeTensor{"w2_EDF", {2, kColumns, 2}}})
-        if (front == std::string("layers.0.moe.experts.") || t.name == name) all.push_back({front + t.name, t.dims});
+      for (const MadeTensor& t :
+           {MadeTensor{"w1_EFD", {2, 2, kColumns}}, MadeTensor{"w3_EFD", {2, 2, kColumns}},
+            MadeTensor{"w2_EDF", {2, kColumns, 2}}})
+        if (front == std::string("layers.0.moe.experts.") || t.name == name)
+          all.push_back({front + t.name, t.dims});
     EXPECT_EQ(dims, all.back().dims);
     return thrown_by([&] { own_names(made_store(folder_, all), {.config = &moe, .stacks = stacks}); });
   };

@@ -10,16 +10,16 @@
 
 #include "convert/compare/verify.h"
 #include "convert/plan/conversion.h"
-#include "convert/plan/targets/hf.h"
 #include "convert/plan/targets/fsdp.h"
+#include "convert/plan/targets/hf.h"
 #include "convert/plan/targets/ranks.h"
 #include "convert/run/run.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
-#include "runtime/comm/comm.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"
+#include "runtime/comm/comm.h"
 #include "tests/support/golden_folder.h"
 #include "tests/support/throws.h"
 

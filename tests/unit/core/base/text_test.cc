@@ -21,7 +21,7 @@ TEST(Text, EscapesEverythingThatATerminalWouldObey) {
             "\\xc2\\x9b31m");  // C1 control
   EXPECT_EQ(escaped("\xe2\x80\xae"
                     "abc"),
-            "\\xe2\\x80\\xaeabc");  // right-to-left override
+            "\\xe2\\x80\\xaeabc");                                   // right-to-left override
   EXPECT_EQ(escaped("\xd8\x9c|"), "\\xd8\\x9c|");                    // a mark of the direction, U+061C
   EXPECT_EQ(escaped("\xef\xbb\xbf|"), "\\xef\\xbb\\xbf|");           // U+FEFF
   EXPECT_EQ(escaped("\xf3\xa0\x81\x81|"), "\\xf3\\xa0\\x81\\x81|");  // a tag, U+E0041

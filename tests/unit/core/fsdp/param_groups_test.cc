@@ -1,5 +1,5 @@
-#include "core/base/error.h"
 #include "core/fsdp/param_groups.h"
+#include "core/base/error.h"
 
 #include <gtest/gtest.h>
 

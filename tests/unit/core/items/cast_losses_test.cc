@@ -19,7 +19,7 @@ std::vector<u8> stored_as(DType dtype, const std::vector<double>& values) {
     std::memcpy(out.data(), values.data(), out.size());
   else
     cast_items({DType::kF32, DType::kF32, dtype, 0, 0}, reinterpret_cast<const u8*>(narrow.data()),
-                  out.data(), std::ssize(narrow));
+               out.data(), std::ssize(narrow));
   return out;
 }
 

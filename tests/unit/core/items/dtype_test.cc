@@ -1,5 +1,5 @@
-#include "core/base/error.h"
 #include "core/items/dtype.h"
+#include "core/base/error.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-#include "core/base/error.h"
 #include "core/items/item_cast.h"
+#include "core/base/error.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace item_cast_test {
 u16 cast16(DType to, float f) {
   u16 out = 0;
   cast_items({DType::kF32, DType::kF32, to, 0, 0}, reinterpret_cast<const u8*>(&f),
-                reinterpret_cast<u8*>(&out), 1);
+             reinterpret_cast<u8*>(&out), 1);
   return out;
 }
 
@@ -61,7 +61,7 @@ TEST(ConvertItems, GoesThroughTheThirdType) {
   // A run that keeps its parameters in bf16 saves the rounded value as fp32.
   std::vector<float> in(3000, 1.00390625f + 1e-5f), out(3000);  // just above the middle of two bf16 values
   cast_items({DType::kF32, DType::kBF16, DType::kF32, 0, 0}, reinterpret_cast<u8*>(in.data()),
-                reinterpret_cast<u8*>(out.data()), 3000);
+             reinterpret_cast<u8*>(out.data()), 3000);
   for (float f : out) ASSERT_EQ(f, 1.0078125f);
 }
 
@@ -70,11 +70,11 @@ TEST(ConvertItems, AddsInTheTypeThatHoldsTheValue) {
   for (u16 bits = 0x3f00; bits <= 0x4380; bits++) {
     u16 stored = 0, back = 0;
     cast_items({DType::kBF16, DType::kBF16, DType::kBF16, -1, 0}, reinterpret_cast<u8*>(&bits),
-                  reinterpret_cast<u8*>(&stored), 1);
+               reinterpret_cast<u8*>(&stored), 1);
     ASSERT_EQ(value16(DType::kBF16, stored),
               value16(DType::kBF16, cast16(DType::kBF16, value16(DType::kBF16, bits) - 1)));
     cast_items({DType::kBF16, DType::kBF16, DType::kBF16, 0, 1}, reinterpret_cast<u8*>(&stored),
-                  reinterpret_cast<u8*>(&back), 1);
+               reinterpret_cast<u8*>(&back), 1);
     ASSERT_EQ(back, bits);
   }
 }
@@ -119,14 +119,14 @@ TEST(ConvertItems, AddsInTheWiderOfTwoTypes) {
   double wide = 0;
   float third = 0x1p-30f;
   cast_items({DType::kF32, DType::kF64, DType::kF64, 1, 0}, reinterpret_cast<u8*>(&third),
-                reinterpret_cast<u8*>(&wide), 1);
+             reinterpret_cast<u8*>(&wide), 1);
   EXPECT_EQ(wide, 1 + 0x1p-30);
 }
 
 TEST(ConvertItems, DoublesKeepTheirDigitsAmongThemselves) {
   double in = 0.1, out = 0;
   cast_items({DType::kF64, DType::kF64, DType::kF64, 1, 0}, reinterpret_cast<u8*>(&in),
-                reinterpret_cast<u8*>(&out), 1);
+             reinterpret_cast<u8*>(&out), 1);
   EXPECT_EQ(out, 1.1);
 }
 

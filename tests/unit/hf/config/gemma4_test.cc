@@ -37,8 +37,9 @@ TEST(Gemma4, LayersHaveTheSizesOfTheirKind) {
   std::string moe = golden_config_text("gemma4_moe");
   EXPECT_EQ(layers_of(replaced(moe, "\"num_global_key_value_heads\": 2,", "")), "10x4/88 10x4/88 16x4=/88");
   // Every sixth layer is full where the config does not say which are, and the last one always.
-  std::string listed = "\"layer_types\": [\n    \"sliding_attention\",\n    \"sliding_attention\",\n    "
-                       "\"full_attention\"\n  ],";
+  std::string listed =
+      "\"layer_types\": [\n    \"sliding_attention\",\n    \"sliding_attention\",\n    "
+      "\"full_attention\"\n  ],";
   EXPECT_EQ(
       layers_of(replaced(replaced(moe, listed, ""), "\"num_hidden_layers\": 3", "\"num_hidden_layers\": 8")),
       "10x4/88 10x4/88 10x4/88 10x4/88 10x4/88 16x2=/88 10x4/88 16x2=/88");
@@ -48,8 +49,9 @@ TEST(Gemma4, LayersHaveTheSizesOfTheirKind) {
 
 TEST(Gemma4, TransformersWritesTheSizesOfEachLayerThatDiffers) {
   std::string moe = golden_config_text("gemma4_moe");
-  moe = replaced(moe, "\"global_head_dim\": 16,", "\"per_layer_config\": {\"2\": {\"head_dim\": 14, "
-                                                  "\"num_key_value_heads\": 2}},");
+  moe = replaced(moe, "\"global_head_dim\": 16,",
+                 "\"per_layer_config\": {\"2\": {\"head_dim\": 14, "
+                 "\"num_key_value_heads\": 2}},");
   moe = replaced(moe, "\"num_global_key_value_heads\": 2,", "");
   EXPECT_EQ(layers_of(moe), "10x4/88 10x4/88 14x2=/88");
   EXPECT_EQ(layers_of(replaced(moe, "\"num_key_value_heads\": 2", "\"head_dim_\": 2")),
@@ -102,8 +104,9 @@ TEST(Gemma4, BuffersBehindTheTowerAreThoseOfTheModule) {
     if (p.name.starts_with("vision_tower.std_"))
       found += cat(p.name, " ", dtype_name(p.dtype), " ", to_string(p.shape()), p.buffer() ? " buffer " : " ",
                    map.sources()[p.sources[0]].name, "; ");
-  EXPECT_EQ(found, "vision_tower.std_bias bfloat16 [24] buffer model.vision_tower.std_bias; "
-                   "vision_tower.std_scale bfloat16 [24] buffer model.vision_tower.std_scale; ");
+  EXPECT_EQ(found,
+            "vision_tower.std_bias bfloat16 [24] buffer model.vision_tower.std_bias; "
+            "vision_tower.std_scale bfloat16 [24] buffer model.vision_tower.std_scale; ");
 }
 
 TEST(Gemma4, GridsThatItsModelDoesNotHaveAreRefused) {

@@ -41,9 +41,9 @@ TEST(UnlikeSettings, AreEntriesOfBothWithOtherValues) {
 
 TEST(UnlikeSizes, AreSettingsOfTensorsInAnyPart) {
   std::string out;
-  for (const UnlikeSetting& u :
-       unlike_sizes(R"({"model_type": "a", "head_dim": 4, "rope_theta": 1, "text_config": {"num_experts": 2}})",
-                    R"({"model_type": "b", "head_dim": 8, "rope_theta": 2, "text_config": {"num_experts": 4},
+  for (const UnlikeSetting& u : unlike_sizes(
+           R"({"model_type": "a", "head_dim": 4, "rope_theta": 1, "text_config": {"num_experts": 2}})",
+           R"({"model_type": "b", "head_dim": 8, "rope_theta": 2, "text_config": {"num_experts": 4},
                         "hidden_size": 3})"))
     out += cat(u.key, " ", u.one, " ", u.other, "; ");
   EXPECT_EQ(out, "head_dim 4 8; model_type a b; text_config.num_experts 2 4; ");

@@ -35,8 +35,7 @@ Shapes shapes_of(const KnownTensors& known) {
 }
 
 bool say(const Notes& notes, std::string_view text) {
-  return std::ranges::any_of(notes,
-                             [&](const auto& note) { return note.text.find(text) != note.text.npos; });
+  return std::ranges::any_of(notes, [&](const auto& note) { return note.text.find(text) != note.text.npos; });
 }
 
 TEST(ModelClass, HasTheTensorsThatTransformersSaves) {
@@ -64,8 +63,7 @@ TEST(ModelClass, IsThatOfTheHeadWhereTheConfigStillNamesTheLanguageModel) {
   i64 heads = 0;
   for (const GoldenHead& model : golden_heads()) {
     Notes notes;
-    const Shapes expected =
-        shapes_of(known(model.with_class("LlamaForCausalLM"), model.tensors, notes));
+    const Shapes expected = shapes_of(known(model.with_class("LlamaForCausalLM"), model.tensors, notes));
     if (model.name.ends_with("Model")) {  // nothing says that the head is not merely missing
       EXPECT_TRUE(expected.contains("model.norm.weight")) << model.name;
       continue;
@@ -81,8 +79,9 @@ TEST(ModelClass, IsThatOfTheHeadWhereTheConfigStillNamesTheLanguageModel) {
   Notes unnamed;
   std::string text = both.config;
   known(text.replace(text.find(cat("\"", both.name)), both.name.size() + 2, ""), both.tensors, unnamed);
-  EXPECT_TRUE(say(unnamed, "the checkpoint has score.weight and no lm_head.weight, so it counts as "
-                           "*ForSequenceClassification; config.json names no class: "));
+  EXPECT_TRUE(say(unnamed,
+                  "the checkpoint has score.weight and no lm_head.weight, so it counts as "
+                  "*ForSequenceClassification; config.json names no class: "));
   both.tensors["lm_head.weight"] = {20, 8};
   Notes notes;
   EXPECT_TRUE(
@@ -98,7 +97,8 @@ TEST(ModelClass, HasTheLabelsThatItsConfigCounts) {
 }
 
 TEST(ModelClass, IsNotJudgedIfNobodyKnowsIt) {
-  for (const char* name : {"LlamaForRewardModel", "LlamaForCausalLMEagle3", "Qwen2ForSequenceClassification"}) {
+  for (const char* name :
+       {"LlamaForRewardModel", "LlamaForCausalLMEagle3", "Qwen2ForSequenceClassification"}) {
     const GoldenHead model = golden_heads()[0];
     Notes notes;
     EXPECT_TRUE(known(model.with_class(name), model.tensors, notes).tensors.empty()) << name;

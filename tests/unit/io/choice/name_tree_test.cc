@@ -68,7 +68,8 @@ TEST(NameTree, DrawsNoBranchForASingleTensor) {
 // Parts that only one name has are one node, and show the lines that they would show by themselves.
 TEST(NameTree, JoinsPartsThatOneNameHas) {
   EXPECT_EQ(tree({"a.1.2.3.4.w", "a.1.2.3.5.w", "b.1.c.d.e"}), "a.1.2 { 3.{4,5} x2 { w } } b.1.c.d.e");
-  EXPECT_EQ(tree({"a.1.2.3.4.w", "a.1.2.3.5.v", "a.1.9.x.y.z.w"}), "a { 1.2 { 3.4 { w } 3.5 { v } } 1.9 { x.y.z.w } }");
+  EXPECT_EQ(tree({"a.1.2.3.4.w", "a.1.2.3.5.v", "a.1.9.x.y.z.w"}),
+            "a { 1.2 { 3.4 { w } 3.5 { v } } 1.9 { x.y.z.w } }");
   EXPECT_EQ(tree({"m.7.a.b.c.d", "m.8.a.b.c.d", "m.9.a.b.c.e"}), "m { {7,8} x2 { a.b.c.d } 9 { a.b.c.e } }");
   EXPECT_EQ(tree({"m.x.pt.y.z.w", "m.x.pt.y.z.v"}), "m.x.pt.y.z { v w }");
 }

@@ -116,10 +116,11 @@ TEST(LargeTask, AFaultOfAnyThreadIsTheErrorOfTheTask) {
     Sink out;
     int asked = 0;
     CopyOptions options{.threads = 3, .batch_bytes = 7'000};
-    if (left_out) options.leave_out = [&](i64 task, const Error& e) {
-      asked++;
-      return task == 0 && e.code() == Code::kReadFailed;
-    };
+    if (left_out)
+      options.leave_out = [&](i64 task, const Error& e) {
+        asked++;
+        return task == 0 && e.code() == Code::kReadFailed;
+      };
     if (left_out)
       run_copy(job, out, options);
     else

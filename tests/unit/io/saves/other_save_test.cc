@@ -6,7 +6,8 @@ namespace mckpt::impl::other_save_test {
 namespace {
 
 TEST(OtherSave, SaysWhatDiffersAndNamesTheFirstEight) {
-  const Finding one = other_save("rank_1.pt", "rank_0.pt", {unlike_value("step", "5", "7")}, "copy it again", 1);
+  const Finding one =
+      other_save("rank_1.pt", "rank_0.pt", {unlike_value("step", "5", "7")}, "copy it again", 1);
   EXPECT_EQ(one.message, "the file is of another save than rank_0.pt: step is 5 here and 7 there");
   EXPECT_EQ(one.code, Code::kMixedSaves);
   EXPECT_EQ(one.file, "rank_1.pt");

@@ -88,11 +88,10 @@ TEST_F(HfFolder, TellsFiftyOfTheMissingShards) {
 TEST_F(HfFolder, KeepsTheRestWhenAShardIsMissing) {
   two_shards();
   std::filesystem::remove(folder.at(kFirst));
-  EXPECT_EQ(
-      opened(),
-      cat("c | problem MC1106  ", kFirst, ": the shard is missing",
-          " | warning MC1107  model.safetensors.index.json: 2 of 3 tensors are in files that are "
-          "missing or cannot be read"));
+  EXPECT_EQ(opened(),
+            cat("c | problem MC1106  ", kFirst, ": the shard is missing",
+                " | warning MC1107  model.safetensors.index.json: 2 of 3 tensors are in files that are "
+                "missing or cannot be read"));
 }
 
 TEST_F(HfFolder, KeepsTheRestWhenAShardIsCut) {
@@ -175,12 +174,11 @@ TEST_F(HfFolder, NeedsNoIndexForASingleFile) {
 TEST_F(HfFolder, ReadsASetWithoutIndexAndCountsItsFiles) {
   folder.put("m-00001-of-00003.safetensors", bytes_file({"a"}));
   folder.put("m-00003-of-00003.safetensors", bytes_file({"b", "a"}));
-  EXPECT_EQ(
-      opened(),
-      "a b | problem MC1106  m-00002-of-00003.safetensors: the shard is missing "
-      "| warning MC1105  : several safetensors files and no index: all of them are "
-      "read as one set | problem MC1107 a m-00003-of-00003.safetensors: the tensor is in two files "
-      "(duplicate): also in m-00001-of-00003.safetensors");
+  EXPECT_EQ(opened(),
+            "a b | problem MC1106  m-00002-of-00003.safetensors: the shard is missing "
+            "| warning MC1105  : several safetensors files and no index: all of them are "
+            "read as one set | problem MC1107 a m-00003-of-00003.safetensors: the tensor is in two files "
+            "(duplicate): also in m-00001-of-00003.safetensors");
 }
 
 // Two ranks' pieces of one tensor [rows, 2], cut at `first` rows, the second beginning at `begin`.

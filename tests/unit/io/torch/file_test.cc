@@ -5,9 +5,9 @@
 
 #include "core/base/error_code.h"
 #include "core/base/text.h"
-#include "io/values/digest.h"
 #include "io/pickle/render.h"
 #include "io/store/store.h"
+#include "io/values/digest.h"
 #include "tests/support/golden_json.h"
 #include "tests/support/throws.h"
 

@@ -1,7 +1,7 @@
 // Flat pieces of FSDP1's LOCAL_STATE_DICT, as torch wrote them (test_data/rank_files/make.py): their places,
 // and what is wrong with files that are changed.
-#include "io/store/open/format_ids.h"
 #include "io/torch/flat_pieces.h"
+#include "io/store/open/format_ids.h"
 
 #include <gtest/gtest.h>
 

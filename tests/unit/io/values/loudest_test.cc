@@ -46,7 +46,8 @@ TEST(Loudest, IsTheLargestFiniteValue) {
       for (u8& b : bytes) b = static_cast<u8>(random());
       double largest = 0;
       for (i64 i = 0; i < static_cast<i64>(size) * 8 / form.number_bits; i++)
-        if (double v = std::fabs(number_at(info.dtype, bytes.data(), i)); std::isfinite(v)) largest = std::max(largest, v);
+        if (double v = std::fabs(number_at(info.dtype, bytes.data(), i)); std::isfinite(v))
+          largest = std::max(largest, v);
       NonFinite found;
       scan_non_finite(info.dtype, bytes, 0, found);
       u8 code[8];

@@ -50,8 +50,8 @@ TEST(KeptSums, HaveFewFindingsOfManyLines) {
   const KeptSums kept = kept_sums(Folder(folder.path()));
   EXPECT_EQ(messages(kept.findings).back(), "and 19950 more of this kind");
   i64 compared = -1;
-  const std::vector<std::string> lost =
-      messages(unlike_sums(Folder(folder.path()), kept, 2, [](i64) {}, compared));
+  const std::vector<std::string> lost = messages(unlike_sums(
+      Folder(folder.path()), kept, 2, [](i64) {}, compared));
   ASSERT_EQ(lost.size(), 51u);
   EXPECT_EQ(lost.front(), "the file is missing, but SHA256SUMS lists it");
   EXPECT_EQ(lost.back(), "and 9950 more of this kind");

@@ -110,7 +110,7 @@ void vocab(Walk& w) {
   w.finish_rows();
 }
 
-constexpr int kNothing = -1;             // the rows are zeros
+constexpr int kNothing = -1;                          // the rows are zeros
 constexpr int again(int slot) { return 100 + slot; }  // the rows are the slot's a second time
 
 // The fused rows, each filled by its formula, then cut in T equal parts. k and v of one head are dk and dv

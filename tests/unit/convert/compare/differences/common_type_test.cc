@@ -16,16 +16,16 @@ TEST(CommonType, HasTheValuesOfBothInEitherOrder) {
     DType a, b;
     std::optional<DType> want;
   } rows[] = {
-      {DType::kBF16, DType::kF32, DType::kF32},   {DType::kBF16, DType::kF16, DType::kF32},
-      {DType::kF32, DType::kF64, DType::kF64},    {DType::kBF16, DType::kF8E4M3, DType::kBF16},
-      {DType::kF16, DType::kF8E5M2, DType::kF16}, {DType::kF8E4M3, DType::kF8E5M2, DType::kF16},
+      {DType::kBF16, DType::kF32, DType::kF32},     {DType::kBF16, DType::kF16, DType::kF32},
+      {DType::kF32, DType::kF64, DType::kF64},      {DType::kBF16, DType::kF8E4M3, DType::kBF16},
+      {DType::kF16, DType::kF8E5M2, DType::kF16},   {DType::kF8E4M3, DType::kF8E5M2, DType::kF16},
       {DType::kBF16, DType::kF8E8M0, DType::kBF16}, {DType::kF16, DType::kF8E8M0, DType::kF32},
-      {DType::kI32, DType::kI64, DType::kI64},    {DType::kI32, DType::kU8, DType::kI32},
-      {DType::kU8, DType::kI8, DType::kI16},      {DType::kU32, DType::kI32, DType::kI64},
-      {DType::kU64, DType::kI8, std::nullopt},    {DType::kBool, DType::kU8, DType::kU8},
-      {DType::kI8, DType::kBF16, DType::kBF16},   {DType::kI16, DType::kBF16, DType::kF32},
-      {DType::kI32, DType::kF32, DType::kF64},    {DType::kI64, DType::kF64, std::nullopt},
-      {DType::kC64, DType::kF32, std::nullopt},   {DType::kBool, DType::kF8E4M3, DType::kF16},
+      {DType::kI32, DType::kI64, DType::kI64},      {DType::kI32, DType::kU8, DType::kI32},
+      {DType::kU8, DType::kI8, DType::kI16},        {DType::kU32, DType::kI32, DType::kI64},
+      {DType::kU64, DType::kI8, std::nullopt},      {DType::kBool, DType::kU8, DType::kU8},
+      {DType::kI8, DType::kBF16, DType::kBF16},     {DType::kI16, DType::kBF16, DType::kF32},
+      {DType::kI32, DType::kF32, DType::kF64},      {DType::kI64, DType::kF64, std::nullopt},
+      {DType::kC64, DType::kF32, std::nullopt},     {DType::kBool, DType::kF8E4M3, DType::kF16},
   };
   for (const auto& row : rows) {
     EXPECT_EQ(common_type(row.a, row.b), row.want) << dtype_name(row.a) << " " << dtype_name(row.b);
@@ -34,9 +34,11 @@ TEST(CommonType, HasTheValuesOfBothInEitherOrder) {
 }
 
 TEST(CommonType, WidensEveryCodeToItsValue) {
-  for (DType from : {DType::kBool, DType::kU8, DType::kI8, DType::kU16, DType::kI16, DType::kF16, DType::kBF16,
-                     DType::kF8E4M3, DType::kF8E5M2, DType::kF8E4M3FNUZ, DType::kF8E5M2FNUZ, DType::kF8E8M0})
-    for (DType to : {DType::kU8, DType::kI16, DType::kF16, DType::kBF16, DType::kF32, DType::kI64, DType::kF64}) {
+  for (DType from :
+       {DType::kBool, DType::kU8, DType::kI8, DType::kU16, DType::kI16, DType::kF16, DType::kBF16,
+        DType::kF8E4M3, DType::kF8E5M2, DType::kF8E4M3FNUZ, DType::kF8E5M2FNUZ, DType::kF8E8M0})
+    for (DType to :
+         {DType::kU8, DType::kI16, DType::kF16, DType::kBF16, DType::kF32, DType::kI64, DType::kF64}) {
       if (!holds_values_of(to, from)) continue;
       const int bits = dtype_info(from).bits, codes = from == DType::kBool ? 2 : 1 << bits;
       std::vector<u8> items, wide;

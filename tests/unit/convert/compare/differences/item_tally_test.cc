@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "convert/keys/stored_chunks.h"
+#include "io/verify/verify.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"
-#include "io/verify/verify.h"
 
 namespace mckpt::impl {
 namespace {
