@@ -88,12 +88,11 @@ struct VerifyReport {
   std::vector<Finding> findings;
   std::vector<std::size_t> check_of;  // for each finding, its check
   std::vector<Difference> differences;
-  std::vector<UnlikeTensor> unlike;  // of a comparison: every tensor, also those beyond the findings' number
-  std::vector<std::string>
-      compared;                     // of a comparison that counts all: the tensors whose values were compared
-  std::string compared_as;          // of a comparison: what was compared with what, in a line
-  std::vector<NotRead> unread;      // files and folders that no check looked at
-  std::vector<VerifiedPart> parts;  // of a folder with several checkpoints: each by itself
+  std::vector<UnlikeTensor> unlike;   // of a comparison: every tensor, also those beyond the findings' number
+  std::vector<std::string> compared;  // tensors whose values were compared, where a comparison counts all
+  std::string compared_as;            // of a comparison: what was compared with what, in a line
+  std::vector<NotRead> unread;        // files and folders that no check looked at
+  std::vector<VerifiedPart> parts;    // of a folder with several checkpoints: each by itself
 
   // Adds a line and the findings that belong to it.
   void add(Check check, std::vector<Finding> of_check);

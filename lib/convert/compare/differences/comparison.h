@@ -64,19 +64,16 @@ class Comparison {
   void differs(Finding finding, std::optional<Difference> counted = std::nullopt);
   const Counting& counting() const { return counting_; }
   int threads() const { return threads_; }
-  bool decided() const;  // the answer is known, and nothing more is asked
-  // Whether the choice has a tensor of that name, as findings give it.
-  bool chooses(std::string_view tensor);
-  // Notes a tensor that a caller compares by itself.
-  void note_compared(std::string tensor) { compared_.push_back(std::move(tensor)); }
+  bool decided() const;                   // the answer is known, and nothing more is asked
+  bool chooses(std::string_view tensor);  // by its name, as findings give it
+  void note_compared(std::string tensor) { compared_.push_back(std::move(tensor)); }   // by the caller itself
   void note_types(const std::string& tensor, std::string tested, std::string source);  // if they differ
   // Notes a tensor that the conversion leaves out. It is named, with the reason, but does not make the sides unequal.
   void set_aside(std::string reason, UnlikeTensor tensor);
   // Names a tensor that is not part of the comparison: it is not missing on the other side.
   void leave_beside(const std::string& reason, std::string tensor);
-  // Adds the check "against", "path" and "source" if something is wrong with that side, and "overflow" if casts lost
-  // values. Returns whether everything that is chosen was compared and is equal. Throws kInterrupted, and
-  // kNoSuchTensor if nothing is chosen.
+  // Adds the checks "against", "path" and "source" of a side with faults, and "overflow" of lost values. Returns
+  // whether all that is chosen was compared and is equal. Throws kInterrupted, kNoSuchTensor for an empty choice.
   bool run(const ComparedChunks& compared, VerifyReport& report);
 
  private:
