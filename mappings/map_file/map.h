@@ -1,5 +1,5 @@
-// MapFile: what a map file says (docs/adding_a_model.md), as plain values. Reading and writing its JSON is
-// the work of lib/hf/map_file/map_file.h; making a family of it that of mappings/map_file/rows.h.
+// MapFile: what a map file says (docs/adding_a_model.md), as plain values. lib/hf/map_file/map_file.h reads
+// and writes its JSON; mappings/map_file/rows.h makes a family of it.
 //
 //   base      the family that the map changes; "none": the map is all there is; absent: the family of the model type
 //   config    entries that config.json lacks, or has under another name or with another meaning

@@ -59,7 +59,7 @@ struct NamedDict {
   std::span<const std::string_view> dicts;  // by tensor of the store: saved_dicts(); empty: not known
   const ExpectedTensors& expected;          // in the model's folder; empty: they are not known
 
-  // What is in front of the names in the dict, "actor."; empty if there is no such dict.
+  // The text in front of the names in the dict, "actor."; empty if there is no such dict.
   std::string front() const;
   // Throws kUnaccounted, with the dicts that there are.
   [[noreturn]] void refuse_unknown(const Store& store) const;

@@ -26,7 +26,7 @@ namespace mckpt::impl {
 
 struct HfConfig;
 
-// What tensors without shapes get theirs from (convert/own/flat_shapes.h).
+// The model from which tensors without shapes get their shapes (convert/own/flat_shapes.h).
 struct FlatModel {
   TensorShapes shapes{};  // in the model's folder; empty: they are not known
   std::string model_type{};
@@ -62,14 +62,15 @@ struct OwnNames {
   bool dict_taken = false;  // these are the tensors of the dict that `model_dict` names
 };
 
-// Takes any store whose tensors are those of a model under its own names, or under torchtitan's. A tied
-// output layer is kept (convert/open/own_model.h leaves it out). Throws what sectioned_names(),
+// Takes any store that has the tensors of a model under the model's own names, or under torchtitan's names. A
+// tied output layer is kept (convert/open/own_model.h leaves it out). Throws what sectioned_names(),
 // with_shapes(), disk_tensors() and titan_tensors() throw; kUnaccounted if two tensors become one.
 OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options);
 
-// By tensor of a checkpoint that is copied whole: whether a type that is chosen is for it. It is for those of every
-// dict that may be a model's, and not for states of the optimizer in such a dict, or for what is beside: an
-// average of the model keeps its types. Throws what sectioned_names() throws.
+// By tensor of a checkpoint that is copied whole: whether the tensor gets the type that the user chose. The
+// tensors of every dict that may be the model get this type. States of the optimizer in such a dict, and
+// tensors beside the dicts, keep their types: an average of the model does. Throws what sectioned_names()
+// throws.
 std::vector<bool> takes_type(const Store& store);
 
 // How the names of two checkpoints of a model under `as_saved` fit each other.

@@ -70,7 +70,7 @@ void note_other_layers(const CheckpointModel& checkpoint, const GlobalFlags& fla
         "the layers have the names of another form than those of the model in config.json: shown is how a run of that model packs them");
 }
 
-// The checkpoint at the path; null: there is a model. Weights without a config.json are those of a model all the same,
+// The checkpoint at the path; null: there is a model. Weights without a config.json count as a model, too,
 // and opening the model says what is missing.
 std::unique_ptr<Store> open_checkpoint_at(const std::string& path, const OpenOptions& files) {
   std::error_code ec;
@@ -172,7 +172,8 @@ void refuse_unmatched(const FrozenNames& frozen, const ModelMap& map, const RunS
   if (!frozen.empty()) frozen.refuse_unmatched(map.parameters(Grid{}, Cell{}, setup));
 }
 
-// The packing is that of a run that trains; FsdpLayout::refuse_unsavable() says why a conversion refuses it.
+// A run packs the model so when it trains; FsdpLayout::refuse_unsavable() says why a conversion refuses the
+// packing.
 void note_unsavable(const ModelLayout& l, const GlobalFlags& flags) {
   if (l.fsdp.saves_state_dict() || l.fsdp.strategy != Strategy::kNoShard) return;
   auto parts =

@@ -34,7 +34,7 @@ Check not_compared(std::string_view why) {
 
 namespace {
 
-// The names and shapes of a model's tensors, compared with those of its class.
+// The differences between a model's tensors and the tensors that its class expects.
 struct Misfits {
   std::vector<std::string> missing, shapes, extra;
 };

@@ -20,8 +20,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Shards say how large tensors are by the pieces that are there, so the config has to say it. Without one
-// the checkpoint may be a part of one, which is no fault that is seen.
+// Shards say how large tensors are only by the pieces that are there, so the config has to say it. Without a
+// config, shards may be missing and no check sees it, so the report has a warning.
 void check_shards(const Store& store, int threads, VerifyReport& report) {
   const ModelFolder folder = find_model_folder(store, store.root(), std::nullopt);
   if (!folder.path.empty()) return check_by_assets(store, folder.path, "", threads, report);

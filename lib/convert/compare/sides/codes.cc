@@ -15,7 +15,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The values that a conversion quantises: those of a folder, or what an export of a checkpoint writes.
+// The values that a conversion quantises: the tensors of a folder, or the tensors that an export of a
+// checkpoint writes.
 std::unique_ptr<Store> values_of(const std::string& source, const CompareOptions& options) {
   std::unique_ptr<Store> store = open_values(source, options.opening.model.files);
   if (!has_megatron_names(*store)) return store;

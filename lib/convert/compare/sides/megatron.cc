@@ -81,7 +81,7 @@ Opened open_tested(std::unique_ptr<Store> tested, CheckpointOptions how, const C
 }
 
 // Whether files of ranks have states that are read: a run saved them, with an optimizer that is not
-// distributed. What a conversion writes has none.
+// distributed. Files of ranks that a conversion writes have no such states.
 bool has_read_states(const Store& ranks) {
   bool states = false, apart = false;
   for (i64 t = 0; t < ranks.tensor_count(); t++) {

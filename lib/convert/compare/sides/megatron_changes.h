@@ -27,7 +27,7 @@ struct Into {
   bool casts = false;             // into files of ranks and torch_dist weights are cast
 };
 
-// What a conversion changes under the names of fsdp_dtensor. Refers to both checkpoints.
+// The changes that a conversion makes under the names of fsdp_dtensor. Refers to both checkpoints.
 Changes changes_under_keys(const CheckpointModel& to, const CheckpointModel& from, const Into& into,
                            const CompareOptions& options);
 

@@ -29,7 +29,8 @@ bool have_two_models(const Store& tested, const Store& source) {
   return !unlike_sizes(here, there).empty();
 }
 
-// Whether the store, which has no assets, is no checkpoint of the model in those of the other side.
+// Whether the store, which has no assets, holds another model than `assets`, the assets of the other side,
+// describe.
 bool is_of_another_model(const Store& store, const std::string& assets, CheckpointOptions how) {
   if (!own_assets(store).empty()) return false;
   how.names = KeyNames::kToCompare, how.states = StateUse::kLeftOfRanks, how.records_apart = true;

@@ -2,7 +2,7 @@
 //
 //   a Hugging Face folder and such a checkpoint, either of them tested     under the names of the folder
 //   such checkpoints of two formats or sections, or one and a file         under the names that both have, or
-//                                                                          where these differ, those of the folder
+//                                                                          where these differ, the folder's names
 //
 // Only the tensors of the model are compared; what is beside them is named.
 #include <algorithm>
@@ -90,8 +90,8 @@ void add_made_heads(OwnModel& own, const Store& folder) {
       own.tensors.push_back({std::string(folder.name(t)), embeddings[0], true});
 }
 
-// What a conversion of the model's tensors leaves out and casts. `copies`: names of tensors that repeat others.
-// Refers to the stores of the sides.
+// The tensors that a conversion of the model leaves out, and the casts that it makes. `copies`: names of
+// tensors that repeat others. Refers to the stores of the sides.
 Changes changes_of(const Sides& sides, Names copies) {
   Changes out = casts_to(sides.tested_store(), sides.source_store());
   out.repeated = [copies = std::move(copies)](std::string_view name) -> std::string {
@@ -192,8 +192,8 @@ Sides sides_of_own_pair(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
   of_source.in_model = counters_of_model(*tested), of_tested.in_model = counters_of_model(*source);
   const CommonNames common = common_names(*tested, *source, options.model_dict);
   of_source.keep_names = of_tested.keep_names = common != CommonNames::kFew;
-  // The config says which tensors are copies, and how those of a folder are named. Where both sides have the
-  // same names, nothing was left out or renamed. Flat tensors have their shapes from it.
+  // The config says which tensors are copies, and how the tensors of a folder are named. Where both sides
+  // have the same names, nothing was left out or renamed. Flat tensors have their shapes from the config.
   std::optional<std::string> config;
   if (flat || common != CommonNames::kAll) config = config_beside(*source, *tested, paths, options);
   of_source.assets = of_tested.assets = config;

@@ -28,8 +28,8 @@
 namespace mckpt::impl {
 namespace {
 
-// What one cell of a run holds, made once for all ranks that differ only in their data-parallel places. The
-// grid outlives the object; all functions are const.
+// The keys and parameters that one cell of a run holds, made once for all ranks that differ only in their
+// data-parallel places. The grid outlives the object; all functions are const.
 class CellKeys {
  public:
   CellKeys(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, const Cell& cell)
@@ -195,7 +195,7 @@ class BoxCollector {
     std::size_t k = static_cast<std::size_t>(key);
     for (std::size_t c = 0; c < companions_[k].size(); c++) fn(first_companion_[k] + static_cast<i32>(c));
   }
-  // The offsets of a box as one number: that of its first item in the whole tensor.
+  // The offsets of a box as one number: the number of the box's first item in the whole tensor.
   static i64 item_of(const FsdpTensor& t) {
     i64 item = 0;
     for (int d = 0; d < t.global.rank(); d++) item = item * t.global[d] + t.offsets[d];
@@ -247,9 +247,9 @@ void order_for_optimizer(const CellKeys& cell, std::vector<i32>& keys) {
   });
 }
 
-// The order of names in planner_data: those of the last rank first, in the order of its model, whether the
-// rank holds something of them or not; then the names that the rank before adds, and so on. Ranks of one cell
-// have the same names.
+// Adds the names in the order of planner_data: first the names of the last rank, in the order of its model,
+// even if the rank holds no items of a parameter; then the names that the rank before it adds, and so on.
+// Ranks of one cell have the same names.
 void add_names(const Grid& grid, const Cells& cells, BoxCollector& collector) {
   std::set<std::tuple<i64, i64, i64>> seen;
   for (i64 rank = grid.world(); rank-- > 0;) {

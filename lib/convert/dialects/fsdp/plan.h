@@ -1,6 +1,6 @@
 // FsdpPlan: what every rank of a Megatron-FSDP run writes of a model, computed without a run. Ranks that hold
-// the same box share the work as torch.distributed.checkpoint shares it, so that the files, and the order of
-// the chunks in them, are those of a real run:
+// the same box share the work as torch.distributed.checkpoint shares it, so that a real run writes the same
+// files, with the chunks in the same order:
 //
 //   each rank's tensors --which boxes, held by whom--> one writer for each box --> __R_0.distcp
 //
@@ -48,16 +48,15 @@ struct SharedObjects {
 // The plan, a value: the layout of the files, and the meaning of the layout's keys. It refers to no argument
 // after construction.
 struct FsdpPlan {
-  // pre: `companions` is empty or has an entry for each key of the table; values and shared objects are those
-  // of a run with the keys of a state dict. Throws kBadLayout for a grid with
-  // pipeline stages or a strategy that cannot save the model, kRowUnaligned if a rank's range cuts a row,
-  // kGridMisfit.
+  // pre: `companions` is empty or has an entry for each key of the table; only a run with the keys of a state
+  // dict has values and shared objects. Throws kBadLayout for a grid with pipeline stages or a strategy that
+  // cannot save the model, kRowUnaligned if a rank's range cuts a row, kGridMisfit.
   FsdpPlan(const KeyTable& keys, const FsdpRun& run, const Adjust& adjust, const Companions& companions = {},
            const SharedObjects& objects = {});
 
   DcpLayout layout;
   std::vector<i32>
-      table_key;  // by key of the layout: its key in the table, or that of which it is a companion
+      table_key;  // by key of the layout: its key in the table; of a companion, the key that it is beside
 };
 
 }  // namespace mckpt::impl

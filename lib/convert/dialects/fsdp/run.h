@@ -14,9 +14,9 @@ struct ValueOptions;
 // tell which layers their names mean.
 void refuse_groups_under_v2(const FsdpSetup& fsdp, const RunSetup& run);
 
-// What follows from how the run saves. Under v2 every parameter is whole, and all of them, frozen ones too,
-// are stored as their fp32 main weights. Under v1 nothing changes. Throws what refuse_groups_under_v2()
-// throws.
+// Changes the set-up and the types to what the run saves. Under v2 every parameter is whole, and all
+// parameters, frozen ones too, are stored as their fp32 main weights. Under v1 nothing changes. Throws what
+// refuse_groups_under_v2() throws.
 void follow_engine(const FsdpSetup& fsdp, RunSetup& run, StoredTypes& types);
 
 // Throws kUsage for types that the engine does not store: v2 stores every parameter as fp32.

@@ -94,7 +94,7 @@ i64 equal_part(const Store& store, const StoreFiles& files, const RankModel& one
   return found == other.tensors.end() ? -1 : *found;
 }
 
-// Models of two tensor ranks with equal shapes and sums. A record without a sum is no reason to differ.
+// Models of two tensor ranks with equal shapes and sums. Records without sums count as equal.
 std::vector<std::pair<std::size_t, std::size_t>> equal_by_sums(const Store& store,
                                                                const std::vector<RankModel>& models) {
   std::map<std::size_t, std::vector<std::size_t>> alike;
@@ -134,7 +134,7 @@ void refuse_equal_ranks(const Store& store) {
           .help("one file was copied over the other; copy the folders again from where they were saved");
 }
 
-// Of counts with equal records one is read.
+// If several counts have equal records, one of these counts is read.
 void refuse_other_steps(const Store& store, std::span<const std::vector<i64>> steps) {
   struct Most {
     i64 tensor;

@@ -23,8 +23,8 @@ void refuse_unlike_copies(const Store& store, std::span<const std::pair<i64, i64
 void refuse_equal_ranks(const Store& store);
 
 // `steps`: of each file, the counts of steps that the optimizer had made of its parameters. Throws kBadShards
-// if the largest count of a file is another than that of the first file: all parameters of a run step
-// together.
+// if the largest count of a file differs from the largest count of the first file: all parameters of a run
+// step together.
 void refuse_other_steps(const Store& store, std::span<const std::vector<i64>> steps);
 
 // Whether the models of two files have the same names and shapes, so that no table of parameters tells

@@ -1,5 +1,5 @@
-// A second number in a folder's name is that of a stage or of experts, so names alone say the grid only where
-// the model has no experts, or both numbers are there.
+// If a folder's name has two numbers, the second number may count pipeline stages or ranks of experts. So
+// names alone say the grid only where the model has no experts, or the names have all three numbers.
 #include "convert/dialects/ranks/files.h"
 
 #include <algorithm>
@@ -121,8 +121,9 @@ void find_cells(const Store& store, RankFiles& ranks) {
         .found(counted(std::ssize(ranks.files), "folder"));
 }
 
-// What is in front of the number of a layer of the language model. What belongs to a layer and is registered
-// outside of the decoder has the numbers of the whole model in every file.
+// The texts that names of the language model's parameters have in front of the number of a layer. The list
+// leaves out parameters of a layer that are registered outside of the decoder: these have the numbers of the
+// whole model in every file.
 std::vector<std::string_view> layer_fronts(const ModelMap& map) {
   std::vector<std::string_view> out;
   for (const Section& s : map.family().sections)

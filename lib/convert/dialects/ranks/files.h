@@ -33,15 +33,15 @@ struct RankFiles {
   Grid grid;  // from what the args say, or else from the numbers in the names of the folders. dp is not known
 };
 
-// Throws kUnaccounted if no file has tensors of a model; kUnknownPartition, kContradiction where the grid is
-// not known or that of no run; kShardMissing unless there is a folder for each rank, kContradiction for a
-// folder of no rank.
+// Throws kUnaccounted if no file has tensors of a model; kUnknownPartition if the grid is not known;
+// kShardMissing if a rank has no folder; kContradiction if no run can have the grid, or if a folder belongs
+// to no rank.
 RankFiles rank_files(const Store& store, const ModelMap& map, const RunSizes& run);
 
-// What each chunk has, chunk by chunk, in each of them stage by stage. The files of a stage agree, or some of
-// them lack parameters. What no file has counts as that of the last chunk, which then lacks it. Throws
-// kContradiction if the files have another number of chunks than the args say, kBadShards if two chunks have
-// the final norm, MTP or the output layer.
+// The contents of each chunk, chunk by chunk, and in each chunk stage by stage. The files of a stage agree,
+// or some of them lack parameters. If no file has the final norm, MTP or the output layer, this part counts
+// as contents of the last chunk, whose files then lack it. Throws kContradiction if the files have another
+// number of chunks than the args say, kBadShards if two chunks have the same one of these parts.
 std::vector<ChunkContents> contents_of_chunks(const Store& store, const RankFiles& ranks, const ModelMap& map,
                                               const RunSizes& run);
 
@@ -49,7 +49,7 @@ std::vector<ChunkContents> contents_of_chunks(const Store& store, const RankFile
 // "decoder.layers.2.mlp...", where the layers of the chunk begin with 3.
 std::string name_in_model(std::string_view name, const ModelMap& map, i64 first_layer);
 
-// What modules with such names are that no table has, as a help; "" if that is not known.
+// A help that explains modules with such names, which no table has; "" if the modules are not known.
 std::string what_modules_are(const std::vector<std::string>& names);
 
 }  // namespace mckpt::impl

@@ -151,7 +151,8 @@ void Joining::find_setup(const PipelineSplit& split) {
   }
 }
 
-// A run that takes its sizes from the args would build another model than that of the files.
+// Refuses args that state other sizes than the model in the files has: a run that takes its sizes from the
+// args would build another model.
 void Joining::refuse_other_args() const {
   const ModelConfig& model = map_.model();
   auto refuse_other = [&](const char* field, std::optional<i64> said, i64 found) {
@@ -290,8 +291,8 @@ void Joining::refuse_missing() const {
   throw e.help(what_modules_are(instead));
 }
 
-// Tensors of the model that no parameter is. What Transformer Engine keeps for itself has no place in any
-// other format.
+// Names of tensors in the files that belong to no parameter. Extra states are not in the list: Transformer
+// Engine keeps them for itself, and no other format has a place for them.
 std::vector<std::string> Joining::unused_names(std::span<const RankFile> files) const {
   std::vector<std::string> rest;
   for (const RankFile& f : files)

@@ -1,7 +1,7 @@
 // The files of a Megatron run's ranks (mp_rank_*/model_optim_rng.pt) as the tensors of an fsdp_dtensor
-// checkpoint. What a rank has in memory, its file has: layers are counted from 0 on its stage, experts from 0
-// on the rank, and of each parameter there is the part of its tensor-parallel cell. The table of the model
-// says which:
+// checkpoint. The file of a rank has the tensors that the rank has in memory: it counts layers from 0 on its
+// stage, and experts from 0 on the rank, and has the part of each parameter that belongs to its
+// tensor-parallel cell. The table of the model says which part this is:
 //
 //   mp_rank_01_000/model.decoder.layers.0.mlp.linear_fc1.weight [2n, h]
 //       -->  model.module.decoder.layers.0.mlp.linear_fc1.weight_w   rows n to 2n-1     the first n rows
@@ -25,7 +25,7 @@ class Store;
 struct RunSizes;
 struct RunSetup;
 
-// What is read beside the weights.
+// Says which data are read beside the weights, and whether copies are compared.
 struct RankReading {
   bool copies = false;  // also copies with equal checksums are read and compared
   bool states = false;  // the states of an optimizer that is not distributed (convert/own/classic_states.h)

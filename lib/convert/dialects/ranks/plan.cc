@@ -27,7 +27,7 @@ constexpr std::string_view kFile = "model_optim_rng.pt", kArchive = "model_optim
 
 }  // namespace
 
-// What one rank holds of a parameter.
+// The part of a parameter that one rank holds.
 struct RankPlan::Held {
   i32 key;
   i32 section;

@@ -46,7 +46,7 @@ class RankPlan final : public ChunkList {
   // the first of the ranks that save the file.
   using WriteFront = std::function<void(PickleWriter&, i64 rank)>;
 
-  // pre: the table is that of the run, with fused parameters whole (RunSetup::whole), and outlives this.
+  // pre: the table is made for the run, has fused parameters whole (RunSetup::whole), and outlives this.
   // `adjust` changes what the tables say of each rank's parameters. Throws kGridMisfit, kBadGrid, and what
   // TorchLayout throws.
   RankPlan(const KeyTable& keys, const RankRun& run, const Adjust& adjust, const WriteFront& front);

@@ -190,7 +190,7 @@ i64 RankStates::items_of(const State& s, const Held& h) const {
 }
 
 // Cuts the stretches of all ranks where the parameter is cut into keys. The cuts follow from the number of
-// items of the whole parameter, never from that of a rank's piece.
+// items of the whole parameter, never from the number of items of a rank's piece.
 void RankStates::place(const State& s, i64 sharers, i64 hsdp, const ModelConfig& model) {
   std::vector<i64> items(static_cast<std::size_t>(sharers));
   for (const Held& h : s.held) items[h.place] = items_of(s, h);

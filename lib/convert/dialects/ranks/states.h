@@ -61,7 +61,7 @@ class RankStates final : public Store {
 
   // Names of everything in the files that has no place in an fsdp_dtensor checkpoint.
   std::vector<std::string> not_taken() const;
-  // Of the file of rank 0; all ranks save the same ones.
+  // The facts in the file of rank 0; all ranks save the same facts.
   RunFacts facts() const;
 
   i64 tensor_count() const override { return std::ssize(tensors_); }

@@ -17,7 +17,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The type of the parameters that the args say: the one that is written for all weights, or that of the run.
+// The type of the parameters that the args of the result say: the type that is written for all weights, or
+// else the type in which the run has its parameters.
 std::optional<DType> type_of_args(const RankRun& run) {
   return run.main_dtype ? run.main_dtype : run.run.params_dtype;
 }

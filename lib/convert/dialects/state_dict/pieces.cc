@@ -104,8 +104,9 @@ void Translation::add_one(i64 t, const std::string& name, std::string_view front
   out_->add(cat(front, name, tail), {dims.begin(), dims.end()}, {{t}});
 }
 
-// Adds the parts of tensor t, which is the parameter of that name or a state of it, if Megatron stores it in
-// parts and the shape is that of the whole parameter. False: the tensor is to be added whole.
+// Adds the parts of tensor t, which is the parameter `name` or a state of this parameter, if Megatron stores
+// the parameter in parts, and the tensor has the shape of the whole parameter or no dimensions. False: the
+// tensor is to be added whole.
 bool Translation::add_split(i64 t, std::string_view name, std::string_view front, std::string_view tail) {
   std::span<const CheckpointKey> parts = table_.apart(name);
   if (parts.empty()) return false;

@@ -11,7 +11,8 @@
 //   optimizer.param_groups.0.params and .lr, optimizer.state.<param>.step
 //       -->  options of each <param>: lr and step
 //
-// Of a known model the step is not kept as a tensor as well: Megatron's optimizer has it in the group alone.
+// If the model is known, the view has no tensor for the step: Megatron's optimizer has the step only in the
+// group.
 #pragma once
 
 #include "convert/facts/translated_run.h"

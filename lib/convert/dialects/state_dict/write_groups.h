@@ -27,8 +27,8 @@ struct SavedPlaces {
   std::function<i64(std::string_view object)> place;
 };
 
-// The objects. `states` are those of the result, by key of the table. Records of objects that are copied are
-// added to `out` when the layout gets them; the facts and `out` outlive the result.
+// The objects. `states` are the states that the result has, by key of the table. Records of objects that are
+// copied are added to `out` when the layout gets them; the facts and `out` outlive the result.
 SharedObjects group_list(const RunFacts& facts, const KeyTable& keys, const Companions& states,
                          const SavedPlaces& places, bool weights_only, WrittenFacts& out);
 

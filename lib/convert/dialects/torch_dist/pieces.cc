@@ -120,8 +120,8 @@ std::optional<StorePiece> Translation::find(std::string_view kind, std::string_v
   return std::nullopt;
 }
 
-// Whether a state is stored as a flat list of items, as older saves have it: its shape is not that of the
-// weight.
+// Whether a state is stored as a flat list of items, as older saves have it: its shape differs from the shape
+// of the weight.
 bool Translation::is_flat(std::string_view kind, std::string_view name, const StorePiece& piece) const {
   if (kind.empty()) return false;
   std::optional<StorePiece> weight = find("", name);

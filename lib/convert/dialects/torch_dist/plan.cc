@@ -41,8 +41,8 @@ bool is_plain_module(std::string_view module) {
   return false;
 }
 
-// The module whose extra state is saved beside the parameter; "" if there is none. Hybrid models alone save
-// that of the output layer.
+// The module whose extra state is saved beside the parameter; "" if there is none. Only hybrid models save an
+// extra state of the output layer.
 std::string_view module_with_state(std::string_view name, bool hybrid) {
   std::size_t dot = name.rfind('.');
   std::string_view module = name.substr(0, dot), leaf = name.substr(dot + 1);
@@ -51,7 +51,8 @@ std::string_view module_with_state(std::string_view name, bool hybrid) {
   return module;
 }
 
-// What one key of a rank is stored as, and the boxes that the rank writes of it.
+// Makes the plan: the names and types under which each key of a rank is stored, and the boxes that the rank
+// writes.
 class PlanMaker {
  public:
   PlanMaker(const KeyTable& keys, const TorchDistRun& run, const TorchDistStates& states, TorchDistPlan& plan)

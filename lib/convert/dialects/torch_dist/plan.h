@@ -75,7 +75,7 @@ struct TorchDistPlan {
   std::vector<i32>
       leading;  // by key of the layout: dimensions for layers and experts in front of the table's
   std::vector<i32>
-      state;  // by key of the layout: the number of its state among those of its key; -1: a weight
+      state;  // by key of the layout: the number of its state among the states of its table key; -1: a weight
   std::vector<i32> table_key;    // by chunk of the layout: the key in the table of which it is a box
   std::vector<i32> first_chunk;  // by key of the layout
 };

@@ -63,8 +63,8 @@ NormNames norms_of(const TorchDistResult& result) {
   return result.run.own_norms ? NormNames::kOfMegatron : NormNames::kOfTransformerEngine;
 }
 
-// Those of the source with the new grid; else those that the model's config gives. `said`: the iteration of
-// the facts.
+// The args of the source with the new grid, or, if the source has no args, the args that the model's config
+// gives. `said`: the iteration of the facts.
 std::string args_of(const RunFacts& facts, std::optional<i64> said, const TorchDistResult& result,
                     Notes& notes) {
   const RunFact* own = facts.find(FactKind::kArgs);
