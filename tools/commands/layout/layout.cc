@@ -10,7 +10,7 @@
 //   |aaaaaaaaaaaaaaaa|aaaaaaaaaaaaaaaa|aaaaaaaabbbbbbbb|bb..............|
 //    r0               r1               r2               r3
 //
-//   $ mckpt layout Qwen3-30B-A3B --ep 4 --dp 16      a line for each group; layout_model.h
+//   $ mckpt layout Qwen3-30B-A3B --ep 4 --dp 16      a line for each group; model.h
 //
 // Exit status 1: a shard would cut a row in two; the answer then names a number of ranks that does not.
 #include "core/base/error.h"

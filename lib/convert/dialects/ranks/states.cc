@@ -1,4 +1,4 @@
-// Three steps: open the files of all ranks, gather the states (rank_gathering.h), and place the pieces. A
+// Three steps: open the files of all ranks, gather the states (gathering.h), and place the pieces. A
 // piece is placed by summing the items of the ranks before it; then the stretches are cut where the parameter
 // itself is cut into keys, so that a key may get parts of two ranks and a rank may feed two keys.
 #include "convert/dialects/ranks/states.h"
