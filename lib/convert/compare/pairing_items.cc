@@ -18,7 +18,6 @@
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "hf/folder/assets.h"
-#include "hf/folder/assets.h"
 #include "io/dcp/keys/key.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
