@@ -157,7 +157,9 @@ std::string opened_root(const Store& store, const std::string& path) {
 
 Compared compare(OpenPath tested, OpenPath source, const CompareOptions& options, Observer& observer) {
   const std::string path = tested.path, source_path = source.path;
-  if (has_turned_sides(*tested.store, *source.store))
+  // Types that were asked for are those of the tested side, which keeps its place then.
+  const bool any_types = options.types.kind == TypeClaim::kNone && options.types.rules.empty();
+  if (any_types && has_turned_sides(*tested.store, *source.store))
     return compare_turned(std::move(tested), std::move(source), options, observer);
   refuse_lone_shards(*tested.store, "compared");
   refuse_lone_shards(*source.store, "compared");
