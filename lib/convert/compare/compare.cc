@@ -12,6 +12,7 @@
 #include "convert/compare/compare_sides.h"
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/sides/sides.h"
+#include "convert/compare/turned_sides.h"
 #include "convert/open/damage.h"
 #include "convert/open/megatron_names.h"
 #include "core/base/error.h"
@@ -139,6 +140,17 @@ void name_quantized(const std::string& path, const std::string& scheme, const st
       {});
 }
 
+// Compares in the other order, and turns what is found. A finding has the values of the first order already, but a list
+// of differences is turned as a whole.
+Compared compare_turned(OpenPath tested, OpenPath source, const CompareOptions& options, Observer& observer) {
+  CompareOptions turned = options;
+  std::swap(turned.path_tp, turned.opening.source_tp), std::swap(turned.path_etp, turned.opening.source_etp);
+  turned.counting.turned = !options.counting.all;
+  Compared out = compare(std::move(source), std::move(tested), turned, observer);
+  turn_sides(out.report, options.counting.all);
+  return out;
+}
+
 }  // namespace
 
 std::string opened_root(const Store& store, const std::string& path) {
@@ -147,6 +159,10 @@ std::string opened_root(const Store& store, const std::string& path) {
 
 Compared compare(OpenPath tested, OpenPath source, const CompareOptions& options, Observer& observer) {
   const std::string path = tested.path, source_path = source.path;
+  // Types that were asked for are those of the tested side, which keeps its place then.
+  const bool any_types = options.types.kind == TypeClaim::kNone && options.types.rules.empty();
+  if (any_types && has_turned_sides(*tested.store, *source.store))
+    return compare_turned(std::move(tested), std::move(source), options, observer);
   refuse_lone_shards(*tested.store, "compared");
   refuse_lone_shards(*source.store, "compared");
   for (OpenPath* side : {&source, &tested})

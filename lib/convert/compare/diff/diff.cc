@@ -7,7 +7,6 @@
 #include <set>
 
 #include "convert/compare/diff/order.h"
-#include "convert/compare/diff/turned_sides.h"
 #include "convert/compare/differences/objects.h"
 #include "convert/own/memory_names.h"
 #include "core/base/error.h"
@@ -260,13 +259,7 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
   OpenPath tested{a, open_store(a, how.opening.model.files)},
       source{b, open_store(b, how.opening.model.files)};
   std::string root_a = opened_root(*tested.store, a), root_b = opened_root(*source.store, b);
-  const bool turned = has_turned_sides(*tested.store, *source.store);
-  if (turned) {
-    std::swap(how.path_tp, how.opening.source_tp), std::swap(how.path_etp, how.opening.source_etp);
-    std::swap(tested, source);
-  }
   Compared compared = compare(std::move(tested), std::move(source), how, observer);
-  if (turned) turn_sides(compared.report);
   Diff out{.report = std::move(compared.report),
            .oddities = std::move(compared.oddities),
            .root_a = std::move(root_a),

@@ -77,5 +77,36 @@ TEST(Open, PlainKeepsTheFilesAsTheyAre) {
   EXPECT_EQ(o.damage[0].findings.size(), 1u);
 }
 
+// A path is opened once: the store that was looked at is that of the model.
+TEST(Open, TakesTheStoreThatWasLookedAt) {
+  const std::string path = cat(MCKPT_TEST_DATA, "/models/tiny_qwen3_moe");
+  std::unique_ptr<Store> store = open_store(path);
+  const Store* looked_at = store.get();
+  Opened o = open(std::move(store), {.source = path});
+  ASSERT_TRUE(o.table);
+  EXPECT_EQ(&o.store(), looked_at);
+  EXPECT_EQ(o.looked_at, nullptr);
+}
+
+// A store that is not of the path itself is kept, and the model is read in its own way.
+TEST(Open, KeepsAStoreThatIsNotOfTheModel) {
+  const std::string path = cat(MCKPT_TEST_DATA, "/models/tiny_qwen3_moe");
+  Opened o = open_table(made(Format::kSafetensorsFolder, kOwn), {.source = path});
+  ASSERT_TRUE(o.table && o.looked_at);
+  EXPECT_EQ(o.looked_at->root(), "memory");
+  EXPECT_EQ(o.store().root(), path);
+}
+
+// The tensors that are written of a model under its own names become the store.
+TEST(Open, GivesTheTensorsThatAreWritten) {
+  Opened o = as_written(open_own(made(Format::kTorchFiles, {"optimizer.x", "model.norm.weight"}),
+                                 {.source = "memory", .complete = false}));
+  EXPECT_FALSE(o.own);
+  ASSERT_TRUE(o.plain);
+  EXPECT_EQ(o.folders, std::vector<std::string>{"memory"});
+  ASSERT_EQ(o.store().tensor_count(), 1);
+  EXPECT_EQ(o.store().name(0), "model.norm.weight");
+}
+
 }  // namespace open_test
 }  // namespace mckpt::impl

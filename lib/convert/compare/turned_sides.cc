@@ -1,4 +1,4 @@
-#include "convert/compare/diff/turned_sides.h"
+#include "convert/compare/turned_sides.h"
 
 #include <utility>
 
@@ -15,7 +15,7 @@ bool has_turned_sides(const Store& a, const Store& b) {
   return sharded && is_own_source(a) && !has_megatron_names(a) && has_megatron_names(b);
 }
 
-void turn_sides(VerifyReport& report) {
+void turn_sides(VerifyReport& report, bool values) {
   i64 more = 0;  // tensors that the source alone has, beyond those that the tested side alone has
   for (UnlikeTensor& u : report.unlike) {
     using Kind = UnlikeTensor::Kind;
@@ -25,7 +25,7 @@ void turn_sides(VerifyReport& report) {
     std::swap(u.tested, u.source);
   }
   for (Difference& d : report.differences) {
-    std::swap(d.expected, d.found);
+    if (values) std::swap(d.expected, d.found);
     if (d.distance) std::swap(d.distance->squares_a, d.distance->squares_b);
   }
   for (Check& c : report.checks)

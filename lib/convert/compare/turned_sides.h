@@ -11,7 +11,7 @@ struct VerifyReport;
 // Whether `a` has the model's own names, and `b` is a checkpoint of Megatron's.
 bool has_turned_sides(const Store& a, const Store& b);
 
-// Exchanges the sides of what was found.
-void turn_sides(VerifyReport& report);
+// Exchanges the sides of what was found; with `values`, also of what was expected and found in tensors.
+void turn_sides(VerifyReport& report, bool values);
 
 }  // namespace mckpt::impl
