@@ -16,7 +16,7 @@ namespace mckpt::impl {
 
 // Plain values.
 struct CompareOptions {
-  CheckpointOptions opening{};  // of the checkpoint, or of both; its ranks are the source's
+  CheckpointOptions opening{};               // of the checkpoint, or of both; its ranks are the source's
   std::optional<i64> path_tp{}, path_etp{};  // ranks that wrote the tested side, if it does not record them
   ParamsDtype params_dtype{};                // the type through which an import passes the values of a model
   TypeClaim types{};                         // the types that the conversion was asked for
