@@ -159,7 +159,7 @@ std::string opened_root(const Store& store, const std::string& path) {
 
 Compared compare(OpenPath tested, OpenPath source, const CompareOptions& options, Observer& observer) {
   const std::string path = tested.path, source_path = source.path;
-  // Types that were asked for are those of the tested side, which keeps its place then.
+  // Types that were asked for are the types of the tested side, which keeps its place then.
   const bool any_types = options.types.kind == TypeClaim::kNone && options.types.rules.empty();
   if (any_types && has_turned_sides(*tested.store, *source.store))
     return compare_turned(std::move(tested), std::move(source), options, observer);

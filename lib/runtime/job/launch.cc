@@ -23,10 +23,10 @@ Launch read_launch(const std::function<const char*(const char*)>& variable) {
   struct Names {
     const char *rank, *size;
   };
-  static constexpr Names kNames[] = {
-      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},  // Open MPI
-      {"PMI_RANK", "PMI_SIZE"},                          // MPICH, Intel MPI, srun --mpi=pmi2
-      {"PMIX_RANK", "SLURM_NTASKS"}};                    // srun --mpi=pmix, where only Slurm knows the size
+  // By row: Open MPI; MPICH, Intel MPI and srun --mpi=pmi2; srun --mpi=pmix, where only Slurm knows the size.
+  static constexpr Names kNames[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                     {"PMI_RANK", "PMI_SIZE"},
+                                     {"PMIX_RANK", "SLURM_NTASKS"}};
   for (const Names& names : kNames)
     if (auto rank = number(variable(names.rank))) return {*rank, number(variable(names.size)).value_or(0)};
   return {};

@@ -77,7 +77,7 @@ TEST(Open, PlainKeepsTheFilesAsTheyAre) {
   EXPECT_EQ(o.damage[0].findings.size(), 1u);
 }
 
-// A path is opened once: the store that was looked at is that of the model.
+// A path is opened once: the store that was looked at becomes the model's store.
 TEST(Open, TakesTheStoreThatWasLookedAt) {
   const std::string path = cat(MCKPT_TEST_DATA, "/models/tiny_qwen3_moe");
   std::unique_ptr<Store> store = open_store(path);
