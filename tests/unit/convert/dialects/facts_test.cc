@@ -13,6 +13,7 @@
 #include "convert/dialects/state_dict/pieces.h"
 #include "convert/dialects/state_dict/write_groups.h"
 #include "convert/dialects/torch_dist/read_facts.h"
+#include "convert/dialects/torch_dist/table.h"
 #include "convert/dialects/torch_dist/write_facts.h"
 #include "convert/facts/param_groups.h"
 #include "convert/keys/key_table.h"
@@ -108,7 +109,7 @@ class RunFactsOf : public testing::Test {
     return run;
   }();
   const KeyTable keys_{map_, whole_, KeyTable::Cells{1, 1}};
-  const KeyTable dist_keys_{map_, {}, KeyTable::TorchDist{}};
+  const KeyTable dist_keys_{map_, {}, torch_dist_split};
   TorchDistRun dist_run_ = [] {
     TorchDistRun run;
     run.grid.ep = 2, run.grid.dp = 2;

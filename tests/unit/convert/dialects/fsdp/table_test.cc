@@ -51,7 +51,8 @@ bool round_trip(const ModelMap& map, const Form& form) {
     });
     RunSetup setup = run.run;
     setup.whole = false;
-    if (v2) view = state_dict_pieces(std::move(view), DcpDialect::kStateDict, &map, setup, cells, false);
+    if (v2)
+      view = state_dict_pieces(std::move(view), DcpDialect::kStateDict, &map, setup, cells, false).store;
     const NameSet<std::string> names = parameter_names(*view);
     const KeyTable read(map, setup, cells, [&](const std::string& name) { return names.contains(name); });
     expect_items(*view, read, numbers);

@@ -47,11 +47,12 @@ bool round_trip(const ModelMap& map, const Form& form) {
           numbers.put(numbers.of(keys, plan.key(c), box.offsets, box.sizes), std::vector<i64>(sizes.size()),
                       sizes, plan.dtype(c)));
     }
-    RunFacts facts;
-    facts.pipeline_stages = run.grid.pp, facts.tensor_ranks = run.grid.tp, facts.expert_ranks = run.grid.ep;
-    facts.expert_tensor_ranks = run.grid.etp;
+    RunSizes sizes_of_run;
+    sizes_of_run.pipeline_stages = run.grid.pp, sizes_of_run.tensor_ranks = run.grid.tp,
+    sizes_of_run.expert_ranks = run.grid.ep;
+    sizes_of_run.expert_tensor_ranks = run.grid.etp;
     RunSetup setup;
-    const RankPieces read = rank_pieces(std::move(files), map, setup, facts, {.compare = false});
+    const RankPieces read = rank_pieces(std::move(files), map, setup, sizes_of_run, {.compare = false});
     EXPECT_EQ(read.grid.ep, run.grid.ep);
     const NameSet<std::string> names = parameter_names(*read.store);
     const KeyTable read_keys(map, setup, {run.grid.tp, run.grid.etp},

@@ -49,7 +49,8 @@ bool round_trip(const ModelMap& map, KeyTable::Cells cells) {
     ItemNumbers numbers(map);
     setup.whole = false;
     std::unique_ptr<Store> view =
-        state_dict_pieces(state_dict_of(keys, numbers), DcpDialect::kStateDict, &map, setup, cells, false);
+        state_dict_pieces(state_dict_of(keys, numbers), DcpDialect::kStateDict, &map, setup, cells, false)
+            .store;
     const NameSet<std::string> names = parameter_names(*view);
     const KeyTable apart(map, setup, cells, [&](const std::string& name) { return names.contains(name); });
     expect_items(*view, apart, numbers);
