@@ -105,7 +105,7 @@ class CardMaker {
 
   void list_files() {
     if (card_.single_file) {
-      card_.files.push_back({card_.name, InputFile(path_, options_.opening).size()});
+      card_.files.push_back({{card_.name, InputFile(path_, options_.opening).size()}});
       by_real_path_.emplace(real_path_of(path_), 0);
       return;
     }
@@ -126,7 +126,7 @@ class CardMaker {
       i32 same = by_real_path_.emplace(real_path_of(cat(path_, "/", name)), number).first->second;
       if (same != number) links_.push_back({number, same});
       i64 bytes = folder_->file_bytes(name).value_or(0);
-      card_.files.push_back({std::move(name), bytes});
+      card_.files.push_back({{std::move(name), bytes}});
     }
   }
 
