@@ -18,7 +18,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr const char* kNoStates = "weights only";
+constexpr const char* kWeightsOnly = "weights only";
 constexpr const char* kNoPlace = "Megatron-FSDP v2 has no place for them";
 
 }  // namespace
@@ -26,7 +26,7 @@ constexpr const char* kNoPlace = "Megatron-FSDP v2 has no place for them";
 Changes changes_under_own_names(const Store& source, const CompareOptions& options) {
   if (!options.weights_only) return {};
   return {.left_out = [states = SavedStates(source)](std::string_view name) {
-    return states.has(name) ? kNoStates : "";
+    return states.has(name) ? kWeightsOnly : "";
   }};
 }
 
@@ -55,11 +55,11 @@ Changes changes_under_keys(const CheckpointModel& to, const CheckpointModel& fro
   if (into.ranks_of_weights)
     out.left_out = [](std::string_view name) -> std::string {
       bool written = model_key(name) || name == "args" || name == "checkpoint_version" || name == "iteration";
-      return written ? "" : kNoStates;
+      return written ? "" : kWeightsOnly;
     };
   if (into.v2) {
     out.left_out = [weights_only = options.weights_only](std::string_view name) -> std::string {
-      if (is_of_optimizer(name)) return weights_only ? kNoStates : "";
+      if (is_of_optimizer(name)) return weights_only ? kWeightsOnly : "";
       return model_key(name) ? "" : kNoPlace;
     };
     out.type = [&from](i64 tensor) {

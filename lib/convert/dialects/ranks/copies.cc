@@ -100,7 +100,8 @@ std::vector<std::pair<std::size_t, std::size_t>> equal_by_sums(const Store& stor
   std::map<std::size_t, std::vector<std::size_t>> alike;
   for (std::size_t m = 0; m < models.size(); m++) alike[models[m].shapes].push_back(m);
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
-  for (const auto& [shapes, group] : alike) {
+  for (const auto& of_shapes : alike) {
+    const std::vector<std::size_t>& group = of_shapes.second;
     std::vector<i64> pieces;
     for (std::size_t m : group) pieces.push_back(std::ssize(models[m].tensors));
     auto sum = [&](i64 file, i64 piece) {
