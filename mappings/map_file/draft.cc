@@ -19,7 +19,6 @@
 namespace mckpt::impl {
 namespace {
 
-// A model need not have layers for multi-token prediction.
 bool is_mtp(Scope scope) {
   return scope == Scope::kMtpHead || scope == Scope::kMtpLayers || scope == Scope::kMtpTail;
 }
@@ -51,8 +50,7 @@ class Explanation {
         kinds_(kinds),
         numbers_(numbers),
         sizes_(numbers ? numbers : usual),
-        known_(kinds.size()),
-        unlike_(kinds.size()) {
+        known_(kinds.size()) {
     for (std::size_t i = 0; i < kinds.size(); i++) by_name_.emplace(kinds[i].name, i);
   }
 
@@ -63,16 +61,26 @@ class Explanation {
     for (const Unread& u : family_.unread)
       if (auto at = by_name_.find(kind_name(u.name)); at != by_name_.end()) known_[at->second] = true;
     Explained out{&family_};
+    std::vector<bool> told(kinds_.size());  // by the row that it does not fit
+    for (const std::string& name : order_) {
+      const Found& found = rows_.at(name);
+      if (found.fits) continue;
+      out.unfit.push_back(found.row);
+      for (std::size_t k : found.kinds) told[k] = true;
+    }
     for (std::size_t k = 0; k < kinds_.size(); k++) {
       if (known_[k]) out.tensors += kinds_[k].tensors;
-      if (!known_[k] && !unlike_[k]) out.unknown.push_back(k);
+      if (!known_[k] && !told[k]) out.unknown.push_back(k);
     }
-    for (const std::string& name : order_)
-      if (const Found& found = rows_.at(name); !found.fits) out.unfit.push_back(found.row);
     return out;
   }
 
  private:
+  struct Found {
+    MapRow row;
+    bool fits = false;
+    std::vector<std::size_t> kinds{};  // that are its sources, with whatever shape
+  };
   using Visit = std::function<void(const Section&, const Row&, const TowerConfig*)>;
 
   // With numbers the rows of a walk, experts in all the forms that files have; otherwise all rows without a
@@ -97,7 +105,8 @@ class Explanation {
 
   // Marks the kinds that are sources of the row as known, and keeps the row with what it does not find.
   void look(const Section& section, const Row& row, const TowerConfig* tower) {
-    MapRow made = map_row(section, row);
+    Found found{map_row(section, row)};
+    MapRow& made = found.row;
     for (std::size_t s = 0; s < made.sources.size(); s++) {
       auto at = by_name_.find(kind_name(made.sources[s].name));
       for (const std::string& other : other_names(section, row, s))
@@ -105,18 +114,21 @@ class Explanation {
       std::string fault = at == by_name_.end()
                               ? cat("no tensor is ", made.sources[s].name)
                               : shape_fault(kinds_[at->second], made.sources[s].shape, tower);
-      if (at != by_name_.end()) (fault.empty() ? known_ : unlike_)[at->second] = true;
+      if (at != by_name_.end()) found.kinds.push_back(at->second);
+      if (fault.empty()) known_[at->second] = true;
       if (!fault.empty()) made.todo += cat(made.todo.empty() ? "" : "; ", fault);
     }
-    if (!is_mtp(section.scope)) add(std::move(made));
+    found.fits = made.todo.empty();
+    // A model need not have layers for multi-token prediction: their tensors that do not fit count as unknown.
+    if (!is_mtp(section.scope)) add(std::move(found));
   }
 
   // A parameter fits if one of the rows of its name does: the forms of experts share names.
-  void add(MapRow row) {
-    const bool fits = row.todo.empty();
-    auto [at, is_new] = rows_.try_emplace(row.megatron, Found{row, fits});
-    if (is_new) order_.push_back(row.megatron);
-    at->second.fits |= fits;
+  void add(Found found) {
+    const std::string name = found.row.megatron;
+    auto [at, is_new] = rows_.try_emplace(name, found);
+    if (is_new) order_.push_back(name);
+    at->second.fits |= found.fits;
   }
 
   static std::vector<std::string> other_names(const Section& section, const Row& row, std::size_t source) {
@@ -139,16 +151,11 @@ class Explanation {
     }
   }
 
-  struct Found {
-    MapRow row;
-    bool fits = false;
-  };
-
   const Family& family_;
   std::span<const NameKind> kinds_;
   const ModelConfig *numbers_, *sizes_;
   std::map<std::string, std::size_t, std::less<>> by_name_;
-  std::vector<bool> known_, unlike_;  // kinds: with the shape that a row says, with another one
+  std::vector<bool> known_;                               // kinds: with the shape that a row says
   std::set<std::pair<const Section*, const Row*>> seen_;  // sections share rows
   std::map<std::string, Found> rows_;                     // by Megatron's name
   std::vector<std::string> order_;                        // of these names: the order of the family's table

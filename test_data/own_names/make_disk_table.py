@@ -1,6 +1,6 @@
-"""Writes lib/convert/views/disk_table.inc, by which names and tensors in memory become names and tensors of a
+"""Writes lib/convert/own/disk_table.inc, by which names and tensors in memory become names and tensors of a
 folder, from the tables of transformers 5.24: for every class of it that has other names in memory, and
-whose model_type has no row in lib/convert/views/disk_rules.cc. Each class is built once with the config that
+whose model_type has no row in lib/convert/own/disk_rules.cc. Each class is built once with the config that
 is its default, on no device. With --cases it also writes disk_transforms.json.xz, what transformers' own
 revert_weight_conversion() makes of small tensors of some of them.
 
@@ -31,10 +31,10 @@ from transformers.models.auto import modeling_auto  # noqa: E402
 from transformers.core_model_loading import WeightConverter, WeightRenaming, apply_converters, apply_renamings, revert_weight_conversion  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
-VIEWS = HERE.parents[1] / "lib" / "convert" / "views"
+OWN = HERE.parents[1] / "lib" / "convert" / "own"
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers", "depth", "num_decoder_layers",
           "num_encoder_layers", "n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
-STACKS = (".experts.gate_up_proj", ".experts.up_proj", ".experts.down_proj")  # as in lib/convert/views/disk_names.cc
+STACKS = (".experts.gate_up_proj", ".experts.up_proj", ".experts.down_proj")  # as in lib/convert/own/disk_names.cc
 SIZES = [12, 4, 6]  # of small tensors
 HEADS = {"num_attention_heads": 3}
 CONFIG = {  # numbers that the steps use, for the tensors of these sizes
@@ -214,7 +214,7 @@ def row_of(transform, config):
 
 def changing(known):
     """Type, class and reversed transforms of the classes with other names in memory, and a name that they have in the folder alone."""
-    by_hand = set(re.findall(r'\n    \{"([a-z0-9_]+)"', (VIEWS / "disk_rules.cc").read_text()))
+    by_hand = set(re.findall(r'\n    \{"([a-z0-9_]+)"', (OWN / "disk_rules.cc").read_text()))
     for name, of in sorted(known.items(), key=lambda x: (x[1]["type"], x[0])):
         if of["type"] in by_hand:
             continue
@@ -260,7 +260,7 @@ def write_table(known):
         where = f"{quoted(scope[0])}, {quoted(scope[1])}, true" if scope else '"", "", false'
         more = f", {steps.name(texts)}" + (f", {offset}" if offset else "") if texts or offset else ""
         lines.append(f"    {{Transform::{kind}, {where}, {alternatives_.name([f'{{{n}, {quoted(p)}}}' for n, p in sources])}, {words.name([quoted(t) for t in targets])}{more}}},\n")
-    with open(VIEWS / "disk_table.inc", "w") as out:
+    with open(OWN / "disk_table.inc", "w") as out:
         out.write(f"// Made by test_data/own_names/make_disk_table.py from the tables of transformers {transformers.__version__}; not written by hand.\n")
         for arrays in (words, alternatives_, steps):
             arrays.write(out)

@@ -86,6 +86,17 @@ void refuse_damaged_side(const Store& side, std::span<const Code> accepted) {
   require_sound(findings, side.root());
 }
 
+// The options for the sides in the other order. The values of a finding are turned where it is made; a list of
+// differences is turned as a whole.
+CompareOptions turned_options(const CompareOptions& options) {
+  CompareOptions out = options;
+  std::swap(out.path_tp, out.opening.source_tp), std::swap(out.path_etp, out.opening.source_etp);
+  std::swap(out.path_tp_setting, out.opening.tp_setting);
+  std::swap(out.path_etp_setting, out.opening.etp_setting);
+  out.counting.turned = !options.counting.all;
+  return out;
+}
+
 // Two sides as they are, or as the values that they stand for.
 Compared compare_values(OpenPath one, OpenPath other, const CompareOptions& options, Observer& observer) {
   Compared out;
@@ -101,13 +112,25 @@ Compared compare_values(OpenPath one, OpenPath other, const CompareOptions& opti
   tested = as_the_other(std::move(tested), path, *source, files);
   refuse_damaged_side(*tested, options.opening.accept);
   refuse_damaged_side(*source, options.opening.accept);
-  Comparison comparison(*tested, *source, options.threads, options.counting, options.choice, observer);
   const bool beside =
       !options.choice.all() || compare_beside(*tested, *source, path, source_path, options, out.report);
+  // Types that were asked for are the types of the tested side, which keeps its place then.
+  const bool any_types = options.types.kind == TypeClaim::kNone && options.types.rules.empty();
   CompareOptions every_byte = options;
   every_byte.opening.copies = CopyUse::kRead;
-  const Sides sides = open_sides(std::move(tested), std::move(source), {path, source_path}, every_byte);
+  SidePaths paths{path, source_path};
+  const bool turned = any_types && has_turned_sides(*tested, *source);
+  if (turned) {
+    std::swap(tested, source), std::swap(paths.tested, paths.source);
+    every_byte = turned_options(every_byte);
+  }
+  // Sides keep both stores, to which the comparison refers.
+  Comparison comparison(*tested, *source, options.threads, every_byte.counting, options.choice, observer);
+  const std::string root = tested->root();
+  const VerifyReport before = out.report;
+  const Sides sides = open_sides(std::move(tested), std::move(source), paths, every_byte);
   out.equal = compare_sides(sides, {every_byte, comparison, observer, out.report}, out.oddities) && beside;
+  if (turned) turn_sides(out.report, before, root, options.counting.all);
   return out;
 }
 
@@ -140,17 +163,6 @@ void name_quantized(const std::string& path, const std::string& scheme, const st
       {});
 }
 
-// Compares in the other order, and turns what is found. A finding has the values of the first order already, but a list
-// of differences is turned as a whole.
-Compared compare_turned(OpenPath tested, OpenPath source, const CompareOptions& options, Observer& observer) {
-  CompareOptions turned = options;
-  std::swap(turned.path_tp, turned.opening.source_tp), std::swap(turned.path_etp, turned.opening.source_etp);
-  turned.counting.turned = !options.counting.all;
-  Compared out = compare(std::move(source), std::move(tested), turned, observer);
-  turn_sides(out.report, options.counting.all);
-  return out;
-}
-
 }  // namespace
 
 std::string opened_root(const Store& store, const std::string& path) {
@@ -159,10 +171,6 @@ std::string opened_root(const Store& store, const std::string& path) {
 
 Compared compare(OpenPath tested, OpenPath source, const CompareOptions& options, Observer& observer) {
   const std::string path = tested.path, source_path = source.path;
-  // Types that were asked for are the types of the tested side, which keeps its place then.
-  const bool any_types = options.types.kind == TypeClaim::kNone && options.types.rules.empty();
-  if (any_types && has_turned_sides(*tested.store, *source.store))
-    return compare_turned(std::move(tested), std::move(source), options, observer);
   refuse_lone_shards(*tested.store, "compared");
   refuse_lone_shards(*source.store, "compared");
   for (OpenPath* side : {&source, &tested})

@@ -31,7 +31,7 @@ bool compare_objects(const Sides& sides, const Comparing& c) {
     return true;
   }
   ObjectDifferences result = object_differences(
-      tested, source, sides.changes.left_out,
+      tested, source, sides.changes.of_tensors ? nullptr : sides.changes.left_out,
       [&](std::string_view name) { return options && is_option(name); }, c.options.counting.all,
       c.options.threads);
   std::vector<std::string> reasons;

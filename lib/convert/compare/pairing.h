@@ -51,8 +51,8 @@ class Pairing {
   std::unique_ptr<const StoreChunks> made_;  // where the tested side has none
   const StoreChunks* chunks_ = nullptr;
   std::unique_ptr<const FusedTables> fused_;
-  std::vector<std::vector<i64>> behind_;  // by tensor of the tested folder: the source's tensors with items
-                                          // of it
+  // By tensor of the tested folder: the source's tensors that have items of it.
+  std::vector<std::vector<i64>> behind_;
   i64 tensors_ = 0;
   std::function<std::string(i32 key)> name_;
   std::function<ChunkJob(const ChunkList& some)> job_;

@@ -3,6 +3,8 @@
 // turned back, so that the answer and every refusal are the same as in the first order.
 #pragma once
 
+#include <string>
+
 namespace mckpt::impl {
 
 class Store;
@@ -11,7 +13,8 @@ struct VerifyReport;
 // Whether `a` has the model's own names, and `b` is a checkpoint of Megatron's.
 bool has_turned_sides(const Store& a, const Store& b);
 
-// Exchanges the sides of what was found; with `values`, also of what was expected and found in tensors.
-void turn_sides(VerifyReport& report, bool values);
+// Exchanges the sides in all that the report got since it had `before`; with `values`, also what was expected and
+// found in tensors. Findings about files are of the side in `root`, and say so.
+void turn_sides(VerifyReport& report, const VerifyReport& before, const std::string& root, bool values);
 
 }  // namespace mckpt::impl

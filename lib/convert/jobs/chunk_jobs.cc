@@ -44,8 +44,10 @@ class Families {
     while (parent_[p] != p) p = parent_[p] = parent_[parent_[p]];
     return p;
   }
-  // -1: no parameter reads the tensor.
-  i32 of_tensor(i32 tensor) { return reader_[tensor] < 0 ? -1 : of_parameter(reader_[tensor]); }
+  // -1: no parameter reads the tensor, or the model does not have it.
+  i32 of_tensor(i32 tensor) {
+    return tensor >= std::ssize(reader_) || reader_[tensor] < 0 ? -1 : of_parameter(reader_[tensor]);
+  }
 
  private:
   void join(i32 parameter, i32 tensor) {

@@ -35,8 +35,7 @@ struct OpenAs {
 
 // Throws what open_store() throws; kUnknownFormat for a checkpoint of Megatron where a model is asked for, and for
 // a Hugging Face folder where it is not; kNotFound for a folder with a config alone; kUsage for `assets` or
-// `model_dict` of a source that has no use for them; what open_hf_model(), open_own_model() and open_checkpoint()
-// throw.
+// `model_dict` of a source that has no use for them; what open_hf_model(), open_own() and open_sharded() throw.
 Opened open(const OpenAs& how);
 Opened open(std::unique_ptr<Store> store, const OpenAs& how);
 
@@ -45,7 +44,8 @@ Opened open(std::unique_ptr<Store> store, const OpenAs& how);
 Opened open_table(const OpenAs& how);
 // The same of a path that was opened; null: it was not.
 Opened open_table(std::unique_ptr<Store> store, const OpenAs& how);
-// Takes the store.
+// These take the store. Both throw kUnaccounted, kSourceShape and kContradiction where names, shapes or the config
+// do not agree; openers.h has the other codes of each.
 Opened open_own(std::unique_ptr<Store> store, const OwnModelOptions& how);
 Opened open_sharded(std::unique_ptr<Store> store, const OpenAs& how);
 // With a model that is known. `setup`: of the run, as far as the checkpoint does not say it.

@@ -5,8 +5,8 @@
 //   global_step100/ + `assets`      files of ZeRO ranks, and the folder of the model
 //
 // A folder with config.json and safetensors files is a Hugging Face model. Anything else is asked for its
-// names: the model's own names mean a training run, and its tensors are the tensors that an export of it
-//writes.
+// names: the model's own names mean a training run, and its tensors are the tensors that an export
+// of it writes.
 #include "convert/open/open.h"
 
 #include <algorithm>

@@ -8,9 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
-#include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
-#include "io/dcp/keys/param_groups.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
 #include "mappings/model/parameter.h"
@@ -23,18 +21,6 @@ NameMap<std::string, i64> model_tensors(const Store& store) {
   NameMap<std::string, i64> out;
   for (i64 t = 0; t < store.tensor_count(); t++)
     if (std::optional<std::string> name = model_key(store.name(t))) out.emplace(std::move(*name), t);
-  return out;
-}
-
-// Trained parameters: those in the lists, or of which there are options of a group.
-NameSet<std::string> trained_in(const Store& store) {
-  NameSet<std::string> out;
-  for (const ListedGroup& group : listed_groups(store))
-    for (const std::string& name : group.names) out.insert(*model_key(cat("model.", name)));
-  for (const Object& o : store.objects()) {
-    DcpKey key = split_key(DcpDialect::kFsdpDtensor, o.name);
-    if (key.section == DcpKey::Section::kGroupMeta) out.insert(*model_key(cat("model.", key.parameter)));
-  }
   return out;
 }
 
@@ -56,10 +42,9 @@ void refuse_parts(const Store& store) {
 
 }  // namespace
 
-ListedParameters::ListedParameters(const Store& store, int threads) {
+ListedParameters::ListedParameters(const Store& store, const NameSet<std::string>& trained, int threads) {
   refuse_parts(store);
   NameMap<std::string, i64> tensors = model_tensors(store);
-  NameSet<std::string> trained = trained_in(store);
   std::set<DType> types;
   for (const std::string& name : trained)
     if (auto at = tensors.find(name); at != tensors.end()) types.insert(store.dtype(at->second));

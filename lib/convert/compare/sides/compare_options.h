@@ -18,8 +18,9 @@ namespace mckpt::impl {
 struct CompareOptions {
   CheckpointOptions opening{};               // of the checkpoint, or of both; its ranks are the source's
   std::optional<i64> path_tp{}, path_etp{};  // ranks that wrote the tested side, if it does not record them
-  ParamsDtype params_dtype{};                // the type through which an import passes the values of a model
-  TypeClaim types{};                         // the types that the conversion was asked for
+  const char *path_tp_setting = "path_tp", *path_etp_setting = "path_etp";  // the caller's names of these two
+  ParamsDtype params_dtype{};  // the type through which an import passes the values of a model
+  TypeClaim types{};           // the types that the conversion was asked for
   // Of a side with several dicts that may be the model: the one that is; empty: it is found
   std::string model_dict{};
   bool weights_only = false;  // the conversion left the states of the optimizer out

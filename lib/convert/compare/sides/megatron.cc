@@ -68,8 +68,8 @@ Sides without_groups(std::unique_ptr<Store> tested, std::unique_ptr<Store> sourc
 
 // The options that give ranks describe the source; the tested side has options of its own.
 Opened open_tested(std::unique_ptr<Store> tested, CheckpointOptions how, const CompareOptions& options) {
-  how.source_tp = options.path_tp, how.tp_setting = "path_tp";
-  how.source_etp = options.path_etp, how.etp_setting = "path_etp";
+  how.source_tp = options.path_tp, how.tp_setting = options.path_tp_setting;
+  how.source_etp = options.path_etp, how.etp_setting = options.path_etp_setting;
   try {
     const std::string root = tested->root();
     return open_sharded(std::move(tested), {.source = root, .how = how});

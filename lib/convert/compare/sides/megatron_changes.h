@@ -21,8 +21,8 @@ std::vector<bool> types_asked_of(const Store& tested, const Store& source, const
 
 // The changes that follow from the format of the result, beside the names.
 struct Into {
-  bool v2 =
-      false;  // Megatron-FSDP v2, and the source is not: fp32 weights, and no place beside the state dict
+  // Megatron-FSDP v2, and the source is not: weights are fp32, and only the state dict has a place
+  bool v2 = false;
   bool ranks_of_weights = false;  // files of ranks, which have weights only
   bool casts = false;             // into files of ranks and torch_dist weights are cast
 };

@@ -38,8 +38,8 @@ Opened table_of(const Store& tested, std::unique_ptr<Store> source, const std::s
 // There is one checkpoint, the tested side: the options for the ranks of either side describe it.
 CheckpointOptions opening_of_tested(const CompareOptions& options) {
   CheckpointOptions how = options.opening;
-  if (options.path_tp) how.source_tp = options.path_tp, how.tp_setting = "path_tp";
-  if (options.path_etp) how.source_etp = options.path_etp, how.etp_setting = "path_etp";
+  if (options.path_tp) how.source_tp = options.path_tp, how.tp_setting = options.path_tp_setting;
+  if (options.path_etp) how.source_etp = options.path_etp, how.etp_setting = options.path_etp_setting;
   return how;
 }
 

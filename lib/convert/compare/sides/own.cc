@@ -67,8 +67,8 @@ void require_dict(const OwnModel& one, const OwnModel& other, const std::string&
 
 BesideModel beside_of(const OwnModel& own) { return {own.beside, own.floats_beside}; }
 
-// Copies that the source alone has are none that the result lacks. Takes over that they are tensors, too: some folders
-// of a model have them.
+// Lists the copies as tensors of the model, since some folders have them. Returns their names: where the result
+// lacks one of them, nothing is missing.
 Names take_copies(OwnModel& source) {
   Names out;
   for (auto [copy, of] : source.copies) {

@@ -73,6 +73,7 @@ Sides sides_of_files(std::unique_ptr<Store> tested, std::unique_ptr<Store> sourc
   else if (!one_format)
     out.objects_apart = cat(format_text(result.format()), " and ", format_text(out.source_store().format()),
                             " do not store objects in the same way");
+  out.changes.of_tensors = true;
   if (one_format && folders)
     out.changes.left_out = [&result, path = paths.source, model = options.opening.model,
                             dropped = std::optional<TensorNames>()](std::string_view name) mutable {

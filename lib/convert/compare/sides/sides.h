@@ -44,13 +44,14 @@ struct Sides {
   std::optional<OptionDifferences> options{};  // of the optimizer, where they are compared apart
   std::vector<BesideModel> beside{};
   bool names_states = false;  // a state of the tested side is reported, as the conversion leaves states out
-  bool one_model =
-      false;  // both are sharded, and tensors stored rank after rank meet at the items of the model
+  // Both are sharded, and tensors stored rank after rank meet at the items of the model.
+  bool one_model = false;
   bool checks_types = true;        // that the conversion was asked for
   std::vector<bool> takes_type{};  // as in TypeCheck::add_by_name()
   bool computed = false;  // a side has tensors that are computed when they are read, whatever its format is
   bool any_type = false;  // types that nobody asked for are cast, as with CompareOptions::any_type
 
+  // The stores of the tensors. Objects are those of `tested` and `source` themselves: a completed source has none.
   const Store& tested_store() const { return tested.store(); }
   const Store& source_store() const { return completed ? *completed : source.store(); }
   // Whether the two meet at the items of a model, and not at names.

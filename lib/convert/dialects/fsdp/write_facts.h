@@ -24,7 +24,7 @@ struct Grid;
 struct MegatronArgs;
 struct RunEntries;
 
-// The facts of the result that are written. All references outlive the struct.
+// The result, as far as the writer needs it beside the facts. All references outlive the struct.
 struct FsdpResult {
   const ModelMap& map;
   const Grid& grid;

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "convert/dialects/fsdp/run.h"
+#include "convert/jobs/stored_types.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/int.h"
 #include "core/fsdp/grid.h"

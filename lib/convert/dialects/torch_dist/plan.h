@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "convert/dialects/fsdp/run.h"
+#include "convert/jobs/stored_types.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/int.h"
 #include "core/fsdp/grid.h"
@@ -67,7 +67,7 @@ using TorchDistStates = std::vector<std::vector<TorchDistState>>;  // by key of 
 
 // The plan, a value. It refers to no argument after construction.
 struct TorchDistPlan {
-  // `keys`: a table of KeyTable::TorchDist. pre: `states` is empty or has an entry for each key of the table.
+  // `keys`: a table made with torch_dist_split. pre: `states` is empty or has an entry for each key of the table.
   // Throws kGridMisfit.
   TorchDistPlan(const KeyTable& keys, const TorchDistRun& run, const TorchDistStates& states = {});
 

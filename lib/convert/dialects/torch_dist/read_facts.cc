@@ -66,6 +66,13 @@ RunFacts facts_of_common_state(std::shared_ptr<const PickleValue> common, const 
   return out;
 }
 
+std::optional<i64> torch_dist_iteration(const Store& store) {
+  const std::shared_ptr<const PickleValue> common = common_state_of(store);
+  const PickleValue* said = common ? common->find("iteration") : nullptr;
+  if (!said || !said->is_int() || said->as_int() <= 0) return std::nullopt;
+  return said->as_int();
+}
+
 RunFacts torch_dist_facts(const Store& store, std::span<const ModelParameter* const> with_states) {
   std::vector<std::string> objects;
   i64 extra = 0;

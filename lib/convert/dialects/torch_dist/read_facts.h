@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -17,6 +18,8 @@ struct ModelParameter;
 // all of them, or none if the group of one is not certain: then the facts have the groups. Objects that a run
 // wrote beside the common state are hidden. Throws what reading the common state throws.
 RunFacts torch_dist_facts(const Store& store, std::span<const ModelParameter* const> with_states = {});
+// RunFacts::iteration() of these, without reading the others.
+std::optional<i64> torch_dist_iteration(const Store& store);
 
 // The same of a common state. `args`: of the run, null: there are none. `step` is called where options are
 // given: as in RunFacts::add_options().

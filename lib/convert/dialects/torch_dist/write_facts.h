@@ -25,7 +25,7 @@ namespace mckpt::impl {
 
 class KeyTable;
 
-// The facts of the result that are written. All references outlive the struct.
+// The result, as far as the writer needs it beside the facts. All references outlive the struct.
 struct TorchDistResult {
   const TorchDistRun& run;
   const KeyTable& keys;

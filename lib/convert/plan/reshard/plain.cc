@@ -37,8 +37,9 @@ bool has_states_of_megatron(const Store& store) {
   return false;
 }
 
-RunFacts facts_of(const Store& store) {
-  return dcp_dialect(store) == DcpDialect::kTorchDist ? torch_dist_facts(store) : facts_of_objects(store);
+std::optional<i64> iteration_in(const Store& store) {
+  const bool torch_dist = dcp_dialect(store) == DcpDialect::kTorchDist;
+  return torch_dist ? torch_dist_iteration(store) : facts_of_objects(store).iteration();
 }
 
 // The reason in the note that names are kept: "as 'rng' and 3 more belong to no known convention".
@@ -65,7 +66,7 @@ Conversion plan_plain_reshard(Opened source, const ReshardOptions& options) {
         cat("names   are kept, ", why_kept(store), ": the rows of each tensor are divided over the ranks"));
     const std::optional<i64> iteration = iteration_of_result(
         store, options.iteration, !weights_only && has_states_of_megatron(store),
-        [&] { return facts_of(store).iteration(); }, target->notes);
+        [&] { return iteration_in(store); }, target->notes);
     TargetIdentity& identified = target->identified;
     identified.result =
         plan_iteration(*target, target->layout(), options.target, iteration, all_beside(store, {}));

@@ -2,6 +2,7 @@
 #include "convert/plan/reshard/unknown.h"
 
 #include "convert/dialects/fsdp/run.h"
+#include "convert/facts/run_facts.h"
 #include "convert/keys/key_table.h"
 #include "convert/open/checkpoint.h"
 #include "convert/plan/reshard/reshard.h"
@@ -9,6 +10,9 @@
 #include "core/base/error.h"
 #include "core/base/notes.h"
 #include "core/base/text.h"
+#include "io/dcp/keys/key.h"
+#include "io/dcp/keys/param_groups.h"
+#include "io/store/store.h"
 #include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
@@ -41,6 +45,16 @@ void note_names(const ReshardSource& source, const ReshardOptions& options, Note
           : "the model is treated as unknown: the modules of `fsdp_module` have buffers of their own");
 }
 
+// Parameters that the optimizer trains: those in its lists, or of which there are options of a group.
+NameSet<std::string> trained_by(const CheckpointModel& model) {
+  NameSet<std::string> out;
+  for (const ListedGroup& group : listed_groups(model.on_disk()))
+    for (const std::string& name : group.names) out.insert(*model_key(cat("model.", name)));
+  for (const RunFact& fact : model.facts().all)
+    if (fact.kind == FactKind::kOption) out.insert(*model_key(cat("model.", fact.parameter)));
+  return out;
+}
+
 }  // namespace
 
 std::optional<ListedParameters> set_up_unknown(const ReshardSource& source, const ReshardOptions& options,
@@ -50,7 +64,7 @@ std::optional<ListedParameters> set_up_unknown(const ReshardSource& source, cons
   run.fsdp.engine = Engine::kV2;
   std::optional<ListedParameters> listed;
   if (options.fsdp.saves_state_dict()) {
-    listed.emplace(source.store(), options.threads);
+    listed.emplace(source.store(), trained_by(source.model()), options.threads);
     options.modules.refuse_unmatched(source.model().keys().parameters());
   }
   note_names(source, options, notes);

@@ -27,6 +27,7 @@
 #include "io/store/names/torch_names.h"
 #include "io/store/store.h"
 #include "io/sums/sha256.h"
+#include "mappings/fsdp/setup.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/fit/grid_fit.h"
 #include "mappings/model/parameter.h"

@@ -21,6 +21,7 @@
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/run/args.h"
 #include "io/store/store.h"
+#include "mappings/fsdp/setup.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 
