@@ -117,6 +117,18 @@ TEST(Explained, AskForTheShapeToo) {
   EXPECT_TRUE(explained_by(family_named("llama"), kinds, nullptr, nullptr).unfit.empty()) << "by names alone";
 }
 
+// A model need not have the layers of multi-token prediction, so their rows are never missing; a tensor of them with
+// another shape is left to a person all the same.
+TEST(Draft, LosesNoTensorOfMtp) {
+  Shapes shapes = model_of(llama_layer());
+  shapes["model.mtp_layers.0.input_proj.weight"] = {kHidden + 5, 2 * kHidden};
+  const ModelConfig model = numbers(false, true);
+  const std::vector<NameKind> kinds = kinds_of(shapes);
+  const Explained e = explained_by(family_named("mimo"), kinds, &model, nullptr);
+  ASSERT_EQ(e.unknown.size(), 1u);
+  EXPECT_EQ(kinds[e.unknown[0]].dims, (std::vector<i64>{kHidden + 5, 2 * kHidden}));
+}
+
 TEST(Draft, HasTheRowsThatDoNotFitAndTheTensorsThatNoRowReads) {
   Shapes layer = llama_layer();
   layer.erase("self_attn.q_proj.weight"), layer.erase("self_attn.k_proj.weight"),
