@@ -20,7 +20,7 @@ struct DlpackTensor {
   std::uint64_t byte_offset;
 };
 
-// Belongs to whoever has it, and is given up by a call of its deleter.
+// The holder owns it, and frees it by calling `deleter`.
 struct DlpackManaged {
   DlpackTensor tensor;
   void* context;

@@ -62,7 +62,7 @@ def faults(sentence):
 
 
 def main():
-    names = sys.argv[1:] or subprocess.run(["git", "ls-files", "lib", "mappings", "tools", "tests", "scripts", "cmake", "test_data", "CMakeLists.txt"],
+    names = sys.argv[1:] or subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "lib", "mappings", "tools", "tests", "scripts", "cmake", "test_data", "CMakeLists.txt"],
                                            cwd=SOURCE, capture_output=True, text=True, check=True).stdout.split("\n")
     seen, found = 0, 0
     for name in names:

@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kFirst{200}, kWaitingFirst{400}, kBarStep{10
 struct TerminalLine {
   std::mutex mutex;
   bool drawn = false, open = false;
-  int bars = 0;  // lines of progress that show bytes, or would
+  int bars = 0;  // progresses under way that count bytes, drawn or not
   std::string phase;
 
   void clear() {
@@ -165,7 +165,7 @@ std::string Progress::bar() const {
   return cat("  [", std::string(full, '#'), std::string(kCells - full, '-'), "]");
 }
 
-// pre: the line of the terminal is locked, if this waits
+// pre: the line of the terminal is locked, if waiting_
 std::string Progress::line(double seconds) const {
   if (waiting_) {
     const std::string& phase = terminal_line().phase;

@@ -1,5 +1,5 @@
 // The program's use of the reports of a run: progress on stderr, signs of life for the watch over the ranks,
-// notes, and an error's advice about going on. A signal asks the run to stop.
+// notes, and the place of the unfinished result for an error's help. A signal asks the run to stop.
 #pragma once
 
 #include <optional>

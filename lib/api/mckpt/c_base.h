@@ -33,7 +33,7 @@ typedef struct mckpt_observer {
   int (*stop)(void* user);                                     /* not 0: end the work */
 } mckpt_observer;
 
-/* An observer to look at, for languages in which a function that other threads call is expensive:
+/* An observer that another thread can poll, for languages in which a function that other threads call is expensive:
  *
  *   mckpt_watch* w = mckpt_watch_new();
  *   one thread:       mckpt_observer o = mckpt_watch_observer(w);  mckpt_run(conversion, NULL, &o, &error);

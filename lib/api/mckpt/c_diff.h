@@ -29,7 +29,7 @@ MCKPT_API int mckpt_diff_equal(const mckpt_difference* difference);
 MCKPT_API int64_t mckpt_diff_row_count(const mckpt_difference* difference);
 /* pre: 0 <= number < mckpt_diff_row_count(). */
 MCKPT_API mckpt_diff_row mckpt_diff_row_at(const mckpt_difference* difference, int64_t number);
-/* All of Diff. */
+/* The whole Diff as JSON, which mckpt_text_free() frees. */
 MCKPT_API char* mckpt_diff_json(const mckpt_difference* difference, mckpt_error** error);
 
 #ifdef __cplusplus

@@ -1,11 +1,11 @@
 // A tile is 64 bytes wide on the destination side, so that whole cache lines are written, and consists of
 // square blocks that are transposed in registers:
 //
-//   16-bit items     8 x 8 block = 8 vectors in, three rounds of interleaving, 8 vectors out
+//   16-bit items     an 8 x 8 block is 8 vectors: three rounds of interleaving turn it
 //   32-bit items     4 x 4 block, two rounds
 //
-// Every other column (from_step 2) is picked out of two vectors when they are loaded; for a to_step other
-// than 1 the transposed tile is first written to a buffer. Distances in this file are bytes.
+// With from_step 2, every other column is picked out of two vectors when they are loaded. With a to_step other
+// than 1, the transposed tile is first written to a buffer. Distances in this file are bytes.
 #include "core/items/transpose.h"
 
 #include <algorithm>

@@ -23,7 +23,7 @@ namespace {
 i32 largest_plain(const float* values, i64 items) { return largest_bits(values, items); }
 MCKPT_WITH_AVX2 i32 largest_avx2(const float* values, i64 items) { return largest_bits(values, items); }
 
-// Beyond `kept`, a magnitude does not round to the largest code.
+// Magnitudes above `kept` would round to a code beyond the largest: they are counted as lost.
 template <typename Code>
 [[gnu::always_inline]] inline QuantLosses codes_of(const float* values, i64 items, float scale, float kept,
                                                    u8* codes, Code code) {

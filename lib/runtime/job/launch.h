@@ -12,7 +12,7 @@ struct Launch {
   int size = 1;  // 0: a launcher started this process but does not say how many there are
 };
 
-// `variable` returns the value of an environment variable, or null: the process's own, or a test's.
+// `variable` looks up an environment variable (null: it is not set); tests pass a function of their own.
 Launch read_launch(const std::function<const char*(const char*)>& variable);
 
 }  // namespace mckpt::impl

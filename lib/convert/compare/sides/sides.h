@@ -51,7 +51,7 @@ struct Sides {
   bool computed = false;  // a side has tensors that are computed when they are read, whatever its format is
   bool any_type = false;  // types that nobody asked for are cast, as with CompareOptions::any_type
 
-  // The stores of the tensors. Objects are those of `tested` and `source` themselves: a completed source has none.
+  // The stores of the tensors. A completed source has no objects: `tested` and `source` themselves have them.
   const Store& tested_store() const { return tested.store(); }
   const Store& source_store() const { return completed ? *completed : source.store(); }
   // Whether the two meet at the items of a model, and not at names.

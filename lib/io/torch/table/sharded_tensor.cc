@@ -23,7 +23,7 @@ const PickleObject& object_of(PickleValue v, Known known, std::string_view what)
   return v.as_object();
 }
 
-// None if there is no such field.
+// Python's None if there is no such field.
 PickleValue field(const PickleObject& o, std::string_view name) {
   const PickleValue* v = o.field(name);
   return v != nullptr ? *v : PickleValue();
@@ -48,13 +48,13 @@ std::vector<i64> numbers(PickleValue v, std::string_view what) {
 
 bool precedes(const std::vector<i64>* a, const std::vector<i64>* b) { return *a < *b; }
 
-// The properties that all shards of the rank have in common. `state`: of the call.
+// The properties that all shards of the rank have in common.
 TorchSharding read_layout(const TorchCall& call, TorchMeshes& meshes) {
   TorchSharding s;
   s.global = numbers(call.args.at(2), "the size");
   static_cast<void>(Shape(s.global).items());  // throws if there are too many
   const PickleObject& metadata = object_of(call.state.at(1), Known::kShardedTensorMetadata, "the metadata");
-  // torch takes them apart: (dtype, layout, requires_grad, memory format, pin_memory), from 2.15 on with strides.
+  // torch unpacks the properties: (dtype, layout, requires_grad, memory format, pin_memory), from 2.15 on with strides.
   if (PickleValue properties = field(metadata, "tensor_properties"); properties.is(Kind::kObject))
     if (PickleValue state = properties.as_object().state;
         state.is(Kind::kTuple) && (state.size() < 5 || state.size() > 6))
@@ -112,7 +112,7 @@ TorchTensor read_shard(PickleValue shard, const TorchSharding& layout, DType dty
   return t;
 }
 
-// Zero rows of the whole.
+// A rank without a shard: a tensor of zero rows.
 TorchTensor no_shard(TorchSharding layout, DType dtype) {
   if (layout.global.empty())
     throw Error(Code::kBadShards, "a rank has no shard of a ShardedTensor that is a single item");
