@@ -160,7 +160,8 @@ void expect_same(
 }
 
 i64 arg(const RunFacts& facts, std::string_view name) {
-  const PickleValue* value = arg_of(*facts.value(*facts.find(FactKind::kArgs)), name);
+  const std::shared_ptr<const PickleValue> args = facts.value(*facts.find(FactKind::kArgs));
+  const PickleValue* value = arg_of(*args, name);
   return value ? value->as_int() : -1;
 }
 
