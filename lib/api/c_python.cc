@@ -1,4 +1,4 @@
-// Functions that an interpreter calls when memory that was passed on is no longer needed. The error indicator
+// An interpreter calls these functions when it no longer needs memory that it got from here. The error indicator
 // of the interpreter is put aside meanwhile: objects of Python may be freed at any moment, also between
 // raising an exception and catching it.
 #include "mckpt/c_python.h"

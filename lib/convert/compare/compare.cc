@@ -29,8 +29,6 @@
 namespace mckpt::impl {
 namespace {
 
-bool is_sharded(const Store& store) { return dcp_dialect(store).has_value() || store.driver().ranks_apart; }
-
 // A quantised side is compared by its values, in the type that the other side has them in. Where the other
 // side is a copy of the files (torch DCP, .pt), which is not read as values, both are compared as they are
 // stored.

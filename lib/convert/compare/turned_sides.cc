@@ -6,15 +6,13 @@
 #include "convert/compare/sides/sides.h"
 #include "convert/open/megatron_names.h"
 #include "core/base/text.h"
-#include "io/dcp/dcp.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"
 
 namespace mckpt::impl {
 
 bool has_turned_sides(const Store& a, const Store& b) {
-  const bool sharded = dcp_dialect(b).has_value() || b.driver().ranks_apart;
-  return sharded && is_own_source(a) && !has_megatron_names(a) && has_megatron_names(b);
+  return is_sharded(b) && is_own_source(a) && !has_megatron_names(a) && has_megatron_names(b);
 }
 
 void turn_sides(VerifyReport& report, const VerifyReport& before, const std::string& root, bool values) {

@@ -60,7 +60,7 @@ struct RunFacts {
   const Store* store = nullptr;  // has the objects of facts; outlives this. Null: all facts are pickles
   // Groups of an optimizer whose parameters are not known, as torch_dist has them; null: there are none.
   std::shared_ptr<const PickleValue> groups{};
-  // Entries of the source for which there is no fact, to be named: "common_state.x", "13 _extra_state
+  // Entries of the source that no fact holds, as messages name them: "common_state.x", "13 _extra_state
   // objects".
   std::vector<std::string> hidden{};
   i64 hidden_objects = 0;

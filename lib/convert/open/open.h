@@ -42,7 +42,7 @@ Opened open(std::unique_ptr<Store> store, const OpenAs& how);
 // The four kinds of an Opened, of stores that are open.
 // A folder with config.json and safetensors is a model without a look at its tensors. Opens the path itself.
 Opened open_table(const OpenAs& how);
-// The same of a path that was opened; null: it was not.
+// The same for a store that was opened at the path; null: the path is opened here.
 Opened open_table(std::unique_ptr<Store> store, const OpenAs& how);
 // These take the store. Both throw kUnaccounted, kSourceShape and kContradiction where names, shapes or the config
 // do not agree; openers.h has the other codes of each.

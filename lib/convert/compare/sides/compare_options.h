@@ -21,12 +21,12 @@ struct CompareOptions {
   const char *path_tp_setting = "path_tp", *path_etp_setting = "path_etp";  // the caller's names of these two
   ParamsDtype params_dtype{};  // the type through which an import passes the values of a model
   TypeClaim types{};           // the types that the conversion was asked for
-  // Of a side with several dicts that may be the model: the one that is; empty: it is found
+  // The dict that holds the model, for a side with several that may; empty: it is found
   std::string model_dict{};
   bool weights_only = false;  // the conversion left the states of the optimizer out
   bool any_type = false;  // floats of other types are compared after a cast to the type of the tested side
   Counting counting{};
-  // By the names of the tested side: nothing else is compared, and no objects and files
+  // Tensors by their names on the tested side: nothing else is compared, neither objects nor files
   TensorChoice choice{};
   int threads = 1;
 };

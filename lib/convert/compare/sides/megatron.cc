@@ -3,7 +3,7 @@
 //   of two formats, or a known model    under the names of fsdp_dtensor
 //   with differently grouped layers     under the names without groups, if the model is not known
 //   of a model that is not known        under their own names
-//   of two models                       under their own names, or of two formats under those of fsdp_dtensor
+//   of two models                       under their own names, or of two formats under the names of fsdp_dtensor
 #include <algorithm>
 
 #include "convert/compare/differences/tensors.h"

@@ -26,8 +26,6 @@ constexpr const char* kOneSideHasObjects =
 constexpr const char* kArgsAreMade =
     "a conversion makes args of the model's config, and copies no other object of the source";
 
-bool is_sharded(const Store& store) { return dcp_dialect(store).has_value() || store.driver().ranks_apart; }
-
 // Throws kUnknownFormat for a single file beside a DCP folder or files of ranks with the names of Megatron:
 // only a config.json connects them with the names of a model, and a single file has none.
 void refuse_single_file(const Store& model) {
@@ -97,6 +95,8 @@ Sides without_objects(Sides sides, const char* reason) {
 }
 
 }  // namespace
+
+bool is_sharded(const Store& store) { return dcp_dialect(store).has_value() || store.driver().ranks_apart; }
 
 bool is_own_source(const Store& store) { return !store.driver().hf_weights && has_own_names(store); }
 

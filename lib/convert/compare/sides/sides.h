@@ -75,6 +75,8 @@ std::unique_ptr<Store> quantized_like(const SidePaths& paths, const CompareOptio
 // `codes`: a quantised model as it is stored; `made`: what quantized_like() returned.
 Sides sides_of_codes(std::unique_ptr<Store> codes, std::unique_ptr<Store> made);
 
+// Whether the store is a DCP folder, or has the tensors of each rank by themselves.
+bool is_sharded(const Store& store);
 // Whether the store is a checkpoint of a training run with the model's own names, and no Hugging Face folder.
 bool is_own_source(const Store& store);
 
