@@ -12,10 +12,25 @@ namespace mckpt::impl {
 namespace {
 
 constexpr CodeInfo kCodes[] = {
-#define MCKPT_ERROR(name, number, exit, title, explanation) {Code::name, Exit::exit, title, explanation},
+#define MCKPT_ERROR(name, exit, title, explanation) {Code::name, Exit::exit, title, explanation},
 #include "core/base/error_codes.inc"
 #undef MCKPT_ERROR
 };
+
+constexpr Code kNumbers[] = {
+#define MCKPT_CODE(name, number) Code::name,
+#include "core/base/error_numbers.inc"
+#undef MCKPT_CODE
+};
+
+// Every number has its row, in the same order.
+constexpr bool rows_fit() {
+  if (std::size(kCodes) != std::size(kNumbers)) return false;
+  for (std::size_t i = 0; i < std::size(kCodes); ++i)
+    if (kCodes[i].code != kNumbers[i] || (i > 0 && kNumbers[i] <= kNumbers[i - 1])) return false;
+  return true;
+}
+static_assert(rows_fit(), "error_codes.inc and error_numbers.inc list different codes");
 
 }  // namespace
 
@@ -25,7 +40,7 @@ std::span<const CodeInfo> all_codes() { return kCodes; }
 const CodeInfo& code_info(Code code) {
   for (const CodeInfo& info : kCodes)
     if (info.code == code) return info;
-  return kCodes[std::size(kCodes) - 1];  // kInternal: cannot happen, the enum comes from the same table
+  return kCodes[std::size(kCodes) - 1];  // kInternal: cannot happen, every number has a row
 }
 
 // At least four digits: 5 is "MC0005".

@@ -1,5 +1,4 @@
-// Every error code: its number, exit status, title and explanation, from the one table in error_codes.inc.
-// Released numbers are stable, because scripts match on them: a code that is no longer used keeps its number.
+// Every error code: its number from error_numbers.inc; its exit status, title and explanation from error_codes.inc.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +22,9 @@ enum class Exit : int {
 
 // The codes, with their numbers as values.
 enum class Code : std::uint16_t {
-#define MCKPT_ERROR(name, number, exit, title, explanation) name = number,
-#include "core/base/error_codes.inc"
-#undef MCKPT_ERROR
+#define MCKPT_CODE(name, number) name = number,
+#include "core/base/error_numbers.inc"
+#undef MCKPT_CODE
 };
 
 // A row of the table; it lives as long as the program.
