@@ -15,9 +15,8 @@ import shutil
 import statistics
 import subprocess
 import sys
-import time
 
-from in_turns import has_torch, make_model, options, warm, work_folder
+from in_turns import has_torch, make_model, options, run, warm, work_folder
 
 a = options()
 
@@ -57,28 +56,6 @@ dcp.save(sd, storage_writer=dcp.FileSystemWriter(sys.argv[2], sync_files=False))
 dist.destroy_process_group()
 """
 TORCH = has_torch()
-
-
-def run(command):
-    """seconds, processor seconds, bytes read, bytes written, calls, peak bytes"""
-    begin = time.perf_counter()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    seconds = time.perf_counter() - begin
-    io = dict(line.split(": ") for line in pathlib.Path(f"/proc/{child.pid}/io").read_text().splitlines())
-    errors = child.stderr.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != 0:
-        sys.exit(f"{command}: {errors.decode()}")
-    return (
-        seconds,
-        usage.ru_utime + usage.ru_stime,
-        int(io["rchar"]),
-        int(io["wchar"]),
-        int(io["syscr"]) + int(io["syscw"]),
-        usage.ru_maxrss * 1024,
-    )
 
 
 def folder_bytes(folder):

@@ -13,7 +13,6 @@ namespace mckpt::impl {
 
 class CommandLine;
 class Store;
-struct GlobalFlags;
 
 // The options of this form of `plot`.
 class PlotAs {

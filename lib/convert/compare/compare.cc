@@ -10,6 +10,7 @@
 #include "convert/compare/checks/load_files.h"
 #include "convert/compare/checks/metadata.h"
 #include "convert/compare/compare_sides.h"
+#include "convert/compare/comparing.h"
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/sides/sides.h"
 #include "convert/compare/turned_sides.h"

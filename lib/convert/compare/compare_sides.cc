@@ -1,10 +1,11 @@
 #include "convert/compare/compare_sides.h"
 
-#include "convert/compare/compare.h"
+#include "convert/compare/comparing.h"
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/differences/tensors.h"
 #include "convert/compare/object_check.h"
 #include "convert/compare/pairing.h"
+#include "convert/compare/sides/compare_options.h"
 #include "convert/compare/sides/sides.h"
 #include "convert/own/saved_states.h"
 #include "core/base/error_code.h"
@@ -12,6 +13,7 @@
 #include "core/base/text.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
+#include "io/verify/verify.h"
 
 namespace mckpt::impl {
 namespace {

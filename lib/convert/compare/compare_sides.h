@@ -6,20 +6,9 @@
 
 namespace mckpt::impl {
 
-class Comparison;
-class Observer;
-struct CompareOptions;
+struct Comparing;
 struct Oddities;
 struct Sides;
-struct VerifyReport;
-
-// The request of a comparison, and the places for findings. References only; it lives during one comparison.
-struct Comparing {
-  const CompareOptions& options;
-  Comparison& comparison;
-  Observer& observer;
-  VerifyReport& report;
-};
 
 // Whether everything was compared and is equal. Adds the damage of both sides to `oddities`. Throws what a Pairing and
 // Comparison::run() throw.

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "convert/compare/compare.h"
 #include "convert/compare/differences/common_type.h"
 #include "convert/compare/differences/comparison.h"
 #include "convert/compare/differences/one_side.h"
 #include "convert/compare/differences/read_values.h"
 #include "convert/compare/differences/tensors.h"
 #include "convert/compare/sides/changes.h"
+#include "convert/compare/sides/compare_options.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "core/items/item_cast.h"
 #include "core/items/shape.h"

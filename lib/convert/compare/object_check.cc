@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <iterator>
 
-#include "convert/compare/compare.h"
-#include "convert/compare/compare_sides.h"
+#include "convert/compare/comparing.h"
 #include "convert/compare/differences/objects.h"
+#include "convert/compare/sides/compare_options.h"
 #include "convert/compare/sides/sides.h"
 #include "convert/open/checkpoint.h"
 #include "core/base/text.h"
+#include "io/verify/verify.h"
 
 namespace mckpt::impl {
 

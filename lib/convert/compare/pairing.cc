@@ -4,18 +4,18 @@
 #include <set>
 
 #include "convert/compare/checks/types.h"
-#include "convert/compare/compare.h"
-#include "convert/compare/compare_sides.h"
+#include "convert/compare/comparing.h"
 #include "convert/compare/differences/read_values.h"
 #include "convert/compare/headers.h"
 #include "convert/compare/key_types.h"
+#include "convert/compare/sides/compare_options.h"
+#include "convert/compare/sides/paired_keys.h"
 #include "convert/compare/sides/sides.h"
 #include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"
 #include "convert/open/checkpoint.h"
-#include "io/dcp/keys/key.h"
 #include "io/store/store.h"
-#include "mappings/model/parameter.h"
+#include "io/verify/verify.h"
 
 namespace mckpt::impl {
 namespace {
@@ -25,15 +25,11 @@ namespace {
 // one side has more padding.
 FusedTables fused_tensors(const Store& source, const CheckpointModel& from, const CheckpointModel& to) {
   FusedTables fused{from.keys(), to.keys(), {}};
-  for (i64 t = 0; t < source.tensor_count(); t++) {
-    std::optional<std::string> key = model_key(source.name(t));
-    if (std::optional<StateName> state = state_name(source.name(t))) key = state->key;
-    i32 mine = key ? from.keys().find(*key) : -1, theirs = key ? to.keys().find(*key) : -1;
-    bool by_cell = mine >= 0 && mine == theirs && (from.keys()[mine].by_cell || to.keys()[mine].by_cell);
-    fused.key_of.push_back(by_cell ? mine : -1);
-    fused.resized.push_back(mine >= 0 && theirs >= 0 &&
-                            from.keys().parameter(from.keys()[mine]).row->rule == "vocab" &&
-                            from.keys()[mine].shape != to.keys()[theirs].shape);
+  for (const PairedKey& key : paired_keys(source, from, to)) {
+    const bool by_cell =
+        key.from >= 0 && key.from == key.to && (from.keys()[key.from].by_cell || to.keys()[key.to].by_cell);
+    fused.key_of.push_back(by_cell ? key.from : -1);
+    fused.resized.push_back(key.resized);
   }
   return fused;
 }

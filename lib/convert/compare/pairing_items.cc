@@ -4,11 +4,11 @@
 #include <set>
 
 #include "convert/compare/checks/types.h"
-#include "convert/compare/compare.h"
-#include "convert/compare/compare_sides.h"
+#include "convert/compare/comparing.h"
 #include "convert/compare/differences/tensors.h"
 #include "convert/compare/key_types.h"
 #include "convert/compare/pairing.h"
+#include "convert/compare/sides/compare_options.h"
 #include "convert/compare/sides/sides.h"
 #include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"
@@ -21,6 +21,7 @@
 #include "io/dcp/keys/key.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
+#include "io/verify/verify.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/source_table.h"

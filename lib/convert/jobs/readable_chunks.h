@@ -24,7 +24,6 @@
 namespace mckpt::impl {
 
 class ByteSource;
-class ChunkReader;
 
 // The store outlives this. All functions are thread-safe.
 class ReadableChunks final : public StoreChunks {

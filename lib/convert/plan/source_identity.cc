@@ -1,5 +1,5 @@
 // The identity uses the modification time, which a copy with `cp -p` keeps, where checksums can prove that
-// the data are the same. Safetensors files have no checksums: there the inode's change time counts as well,
+// the data are the same. Where a format has no checksums, the inode's change time counts as well,
 // which nothing can set back.
 #include "convert/plan/source_identity.h"
 
@@ -13,9 +13,8 @@ namespace mckpt::impl {
 
 std::string source_identity(const Store& store) {
   std::string out;
-  // A resumed conversion compares what was read before with the checksums of the source; safetensors have
-  // none.
-  bool has_sums = format_family(store.format()) != FormatFamily::kSafetensors;
+  // A resumed conversion compares what was read before with the checksums of the source, if it has some.
+  const bool has_sums = store.driver().has_sums;
   StoreFiles files(store);
   for (std::size_t f = 0; f < store.files().size(); f++) {
     const FileStamp& stamp = files.open(static_cast<i32>(f))->stamp();

@@ -17,7 +17,6 @@ namespace mckpt::impl {
 class Comm;
 class Error;
 class LostValues;
-class Notes;
 class Observer;
 class WrittenSums;
 struct Conversion;

@@ -22,7 +22,6 @@
 namespace mckpt::impl {
 
 class Folder;
-class PickleValue;
 
 // The file of one item of one rank.
 struct ItemFile {

@@ -19,7 +19,6 @@ namespace mckpt::impl {
 
 class Store;
 struct Finding;
-struct OpenOptions;
 
 inline constexpr std::string_view kSingleFile = "model.safetensors";
 

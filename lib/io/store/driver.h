@@ -40,6 +40,7 @@ struct Driver {
   bool ranks_apart = false;  // each rank's tensors are by themselves: mp_rank_00/..., copies included
   bool flat = false;         // of ranks, whose tensors are one-dimensional: their shapes are in no file
   bool open_ended = false;   // no file says how many there are: that the last ones are missing is not seen
+  bool has_sums = false;     // a CRC-32 of every record, as zip archives have it
   bool zero = false;         // parts of flat groups of an optimizer's ranks, as DeepSpeed ZeRO saves them
   std::optional<DcpDialect> dialect{};  // of the names in a DCP folder
 

@@ -21,7 +21,6 @@ namespace mckpt::impl {
 
 class Store;
 class TensorReader;
-struct Loudest;
 struct NonFinite;
 
 // The store outlives it.

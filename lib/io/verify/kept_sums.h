@@ -20,7 +20,6 @@
 namespace mckpt::impl {
 
 class Folder;
-class InputFile;
 class Store;
 struct OpenOptions;
 struct VerifyReport;

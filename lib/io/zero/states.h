@@ -20,7 +20,6 @@
 
 namespace mckpt::impl {
 
-class PickleValue;
 class TorchTable;
 
 // Before the name of a parameter that was not trained: its row in the model's file.

@@ -15,7 +15,6 @@
 
 namespace mckpt::impl {
 
-class Device;
 class LiveModel;
 class Observer;
 class Store;

@@ -18,7 +18,6 @@ namespace mckpt::impl {
 
 class Observer;
 class Store;
-struct OpenOptions;
 
 struct CheckpointPicture {
   std::string title;     // the path, as it was given

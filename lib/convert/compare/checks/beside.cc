@@ -9,6 +9,7 @@
 #include "convert/compare/checks/assets.h"
 #include "convert/compare/checks/main_weights.h"
 #include "convert/compare/checks/model.h"
+#include "convert/compare/checks/own_config.h"
 #include "convert/compare/checks/quantized.h"
 #include "convert/compare/checks/ranks.h"
 #include "convert/compare/checks/unknown_files.h"
@@ -198,8 +199,8 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   if (auto m = named("manifest"); m != report.checks.end() && m->count > 0) named("crc32")->note.clear();
   if (assets)
     check_by_assets(store, *assets, model_dict, threads, report);
-  else
-    check_model(store, threads, report);
+  else if (!check_model_folder(store, threads, report))
+    check_own_config(store, threads, report);
   check_quantized(store, threads, report);
   if (dcp_dialect(store) == DcpDialect::kTorchDist) check_main_weights(store, threads, observer, report);
   check_ranks(store, assets, threads, observer, report);

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "convert/compare/checks/model_class.h"
-#include "convert/compare/checks/own_config.h"
 #include "convert/open/open.h"
 #include "core/base/error.h"
 #include "hf/adapter/adapted_store.h"
@@ -125,8 +124,8 @@ void check_by_assets(const Store& store, const std::string& assets, const std::s
                      int threads, VerifyReport& report) {
   if (is_model_folder(store) || !has_own_names(store)) refuse_model_dict(model_dict, store.root());
   if (store.driver().ranks_apart || !is_sound(store)) return;
-  if (is_model_folder(store) && real_path_of(assets) == real_path_of(store.root()))
-    return check_model(store, threads, report);
+  if (real_path_of(assets) == real_path_of(store.root()) && check_model_folder(store, threads, report))
+    return;
   Check check{
       .name = "model", .status = Check::Status::kPass, .count = store.tensor_count(), .unit = "tensors"};
   std::vector<Finding> odd;
@@ -153,17 +152,21 @@ void check_by_assets(const Store& store, const std::string& assets, const std::s
   report.add(std::move(check), std::move(odd));
 }
 
-void check_model(const Store& store, int threads, VerifyReport& report) {
-  if (!is_model_folder(store)) return check_own_config(store, threads, report);
+bool check_model_folder(const Store& store, int threads, VerifyReport& report) {
+  if (!is_model_folder(store)) return false;
   try {
     const ModelFolder folder = find_model_folder(store, store.root(), store.root());
-    if (has_other_class(store, folder)) return check_class(store, folder, report);
+    if (has_other_class(store, folder)) {
+      check_class(store, folder, report);
+      return true;
+    }
     refuse_unlike_copies(open_hf_model(store.root(), {.files = store.opening()}), threads);
     report.add({"model", Check::Status::kPass, store.tensor_count(), "tensors"}, {});
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
     judge_config(store, e, report);
   }
+  return true;
 }
 
 }  // namespace mckpt::impl

@@ -18,9 +18,8 @@ class Store;
 struct VerifyReport;
 
 // Adds the check if the store is a folder of safetensors files with a config.json and nothing is wrong with
-// the files themselves. Checks any other checkpoint only if its own config.json does not describe its
-// tensors, so that no export takes it.
-void check_model(const Store& store, int threads, VerifyReport& report);
+// the files themselves; returns whether it is one.
+bool check_model_folder(const Store& store, int threads, VerifyReport& report);
 
 // Adds the check of a checkpoint of any kind against the model of a folder `assets`: the names and shapes
 // that an export asks for. Files of Megatron's ranks have the check "ranks" instead. `model_dict`: the dict

@@ -12,6 +12,7 @@
 #include "convert/compare/sides/main_weights.h"
 #include "convert/compare/sides/megatron_changes.h"
 #include "convert/compare/sides/models.h"
+#include "convert/compare/sides/paired_keys.h"
 #include "convert/facts/pattern_args.h"
 #include "convert/keys/key_table.h"
 #include "convert/layers/model_layers.h"
@@ -23,9 +24,7 @@
 #include "core/hybrid/pattern.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
-#include "io/dcp/keys/key.h"
 #include "io/store/store.h"
-#include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
 namespace {
@@ -92,19 +91,6 @@ bool has_read_states(const Store& ranks) {
   return states && !apart;
 }
 
-// Whether the two have other rows of the vocabulary.
-bool differ_in_vocabulary(const CheckpointModel& to, const CheckpointModel& from) {
-  for (i64 t = 0; t < from.store().tensor_count(); t++) {
-    std::optional<std::string> key = model_key(from.store().name(t));
-    if (std::optional<StateName> state = state_name(from.store().name(t))) key = state->key;
-    const i32 mine = key ? from.keys().find(*key) : -1, theirs = key ? to.keys().find(*key) : -1;
-    if (mine >= 0 && theirs >= 0 && from.keys().parameter(from.keys()[mine]).row->rule == "vocab" &&
-        from.keys()[mine].shape != to.keys()[theirs].shape)
-      return true;
-  }
-  return false;
-}
-
 void note_names(Sides& sides, bool two_models, i64 main_weights) {
   const CheckpointModel &to = *sides.tested.sharded, &from = *sides.source.sharded;
   Spelling other;
@@ -114,7 +100,7 @@ void note_names(Sides& sides, bool two_models, i64 main_weights) {
   if (main_weights > 0)
     sides.notes.emplace_back(
         "main    the main weights of the optimizer, made of the weights, are compared with the weights");
-  if (!two_models && differ_in_vocabulary(to, from))
+  if (!two_models && std::ranges::any_of(paired_keys(from.store(), from, to), &PairedKey::resized))
     sides.notes.push_back(cat(
         "vocab   ", with_commas(to.setup().vocab_rows), " rows are compared with ",
         with_commas(from.setup().vocab_rows),

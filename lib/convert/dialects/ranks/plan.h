@@ -27,7 +27,6 @@ namespace mckpt::impl {
 
 class KeyTable;
 class PickleWriter;
-struct ModelParameter;
 struct OutputFile;
 
 // A training run without Megatron-FSDP: its grid, its pipeline, the set-up of the model, and its types.

@@ -4,6 +4,7 @@
 #include "convert/dialects/torch_dist/write_facts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "convert/facts/kept_args.h"
@@ -42,7 +43,8 @@ std::string pickle_of(const RunFacts& facts, const RunFact& f) {
   return copy_pickle(Pickle({reinterpret_cast<const u8*>(stored.data()), stored.size()}, {}).root());
 }
 
-// Objects without a place are counted, and named by the fronts of their names.
+// Objects without a place are counted, and named by the fronts of their names. What another torch_dist save says of its own
+// content is written anew, and not lost.
 void note_left_out(const RunFacts& facts, bool has_states, WrittenFacts& out) {
   std::map<std::string, i64, std::less<>> left;
   for (const RunFact& f : facts.all) {
@@ -54,6 +56,8 @@ void note_left_out(const RunFacts& facts, bool has_states, WrittenFacts& out) {
   }
   std::vector<std::string> names;
   for (const auto& [front, count] : left) names.push_back(front), out.left_out += count;
+  std::ranges::remove_copy(facts.hidden, std::back_inserter(names), "common_state.content_metadata");
+  out.left_out += facts.hidden_objects;
   if (!names.empty()) out.notes.note(cat("torch_dist has no place for ", listed(names)));
 }
 
@@ -73,17 +77,18 @@ std::string args_of(const RunFacts& facts, std::optional<i64> said, const TorchD
     made.iteration = result.iteration.value_or(said.value_or(0));
     return pickle_args(made);
   }
-  return kept_args(pickle_of(facts, *own),
-                   {.map = result.keys.map(),
-                    .grid = result.run.grid,
-                    .pipeline = result.run.pipeline,
-                    .format = ArgsFormat::kTorchDist,
-                    .has_states = result.has_states(),
-                    .vocab_rows = result.run.run.vocab_rows,
-                    .source_rows = result.source_rows,
-                    .iteration = said == result.iteration ? std::nullopt : result.iteration,
-                    .norms = norms_of(result)},
-                   notes);
+  return kept_args(
+      pickle_of(facts, *own),
+      {.map = result.keys.map(),
+       .grid = result.run.grid,
+       .pipeline = result.run.pipeline,
+       .format = ArgsFormat::kTorchDist,
+       .has_states = result.has_states(),
+       .vocab_rows = result.run.run.vocab_rows,
+       .source_rows = result.source_rows,
+       .iteration = said.value_or(-1) == result.iteration.value_or(-1) ? std::nullopt : result.iteration,
+       .norms = norms_of(result)},
+      notes);
 }
 
 using Groups = std::vector<PickledEntries>;

@@ -14,7 +14,6 @@
 namespace mckpt::impl {
 
 class Store;
-struct HfModel;
 struct HfToFsdpOptions;
 struct ToMcoreOptions;
 

@@ -9,7 +9,6 @@
 
 namespace mckpt::impl {
 
-class Error;
 class Folder;
 struct DcpMetadata;
 

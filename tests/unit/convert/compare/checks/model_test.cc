@@ -32,7 +32,7 @@ std::string checked(const std::string& config, const GoldenShapes& tensors) {
   folder.put("config.json", config);
   folder.put("model.safetensors", safetensors_file(header + "}", data));
   VerifyReport report;
-  check_model(*open_store(folder.path()), 1, report);
+  check_model_folder(*open_store(folder.path()), 1, report);
   if (report.checks.size() != 1) return cat(report.checks.size(), " checks");
   const Check& check = report.checks[0];
   std::string out(status_name(check.status));
