@@ -54,6 +54,10 @@ void fields(mckpt::VerifyOptions& o, FieldVisitor& v) {
      .help =
          "check PATH by a card (.json): files, sizes and SHA-256, and which bytes of which tensor changed; nothing else is checked"},
     o.card);
+  v({.name = "strict",
+     .common = true,
+     .help = "warnings are problems: the checkpoint is sound only if nothing at all was found"},
+    o.strict);
   assets_field(
       o.assets, v,
       "folder of the original model, or of its config.json: the tensors must have the names and shapes of the model; with `against` gives names, packing and data types");

@@ -190,6 +190,18 @@ class Conversions(unittest.TestCase):
         self.assertIs(mckpt.verify(TINY_MODEL, progress=False).ok, True)
         self.assertIn("<table>", report._repr_html_())
 
+    def test_verify_takes_warnings_for_problems(self):
+        odd = os.path.join(DATA, "pt", "training.pt")
+        report = mckpt.verify(odd, progress=False)
+        self.assertTrue(report.sound and all(f.warning for f in report.findings) and report.findings)
+        self.assertIn("groups", [c.name for c in report.checks])
+        strict = mckpt.verify(odd, strict=True, progress=False)
+        self.assertFalse(strict.ok)
+        self.assertEqual([f.message for f in report.findings], [f.message for f in strict.findings])
+        self.assertTrue(mckpt.verify(TINY_MODEL, strict=True, progress=False).ok)
+        with self.assertRaises(mckpt.Error):
+            mckpt.verify(odd, odd, strict=True, progress=False)
+
     def test_verify_finds_differences(self):
         name = "model-00001-of-00002.safetensors"
         changed = self.folder / name

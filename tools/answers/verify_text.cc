@@ -48,6 +48,7 @@ constexpr Subject kSubjects[] = {
     {"main", "weights are the optimizer's main weights, rounded", "weights against main weights"},
     {"ranks", "are one model", "ranks against each other"},
     {"optimizer", "", "states of the optimizer"},
+    {"groups", "groups, options and states fit", "groups, options, states"},
     {"archive", "fit the index", "HDF5 files against the index"},
     {"manifest", "fit the manifest", "files against the manifest"},
     {"sums", "fit the sums kept", "files against kept sums"},

@@ -42,6 +42,29 @@ void write_answer(Output& out, const CheckpointPicture& p, const std::string& pa
   json.end_answer();
 }
 
+// The memory of a rank is a drawing alone.
+Exit draw_memory(const CommandLine& line, const PlotAs& as, const std::string& path, const std::string& file,
+                 PictureForm form) {
+  if (form != PictureForm::kSvg)
+    throw Error(Code::kUsage, "--memory is for an SVG drawing").found(escaped(file, 4096));
+  const std::string text = as.memory_drawing(line, path);
+  write_picture(file, text);
+  Output out(line.flags());
+  if (out.json()) {
+    AnswerJson json(out);
+    json.begin_answer("plot", true)
+        .field("path", path)
+        .field("output", file)
+        .field("bytes", std::ssize(text));
+    json.null_field("tensors").null_field("faulty_tensors").field("planned", true);
+    json.end_answer();
+  } else {
+    out.line(file);
+  }
+  out.flush();
+  return Exit::kOk;
+}
+
 }  // namespace
 
 Exit plot_command(CommandLine& line) {
@@ -74,6 +97,7 @@ Exit plot_command(CommandLine& line) {
     throw Error(Code::kUsage, "--stats is for an HTML page").found(escaped(file, 4096));
   if (stats && as.chosen()) throw Error(Code::kUsage, "--stats reads values, and a plan has none");
   check_picture_path(file);
+  if (as.memory()) return draw_memory(line, as, path, file, form);
 
   const GlobalFlags& flags = line.flags();
   const std::unique_ptr<Store> store =

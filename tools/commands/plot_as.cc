@@ -1,13 +1,22 @@
 // Makes the options of the conversion that would write the checkpoint, and asks for its plan as a store.
 #include "tools/commands/plot_as.h"
 
+#include "convert/dialects/fsdp/run.h"
 #include "convert/open/source_model.h"
 #include "convert/plan/targets/fsdp.h"
 #include "convert/plan/targets/planned_store.h"
 #include "convert/plan/targets/torch_dist.h"
 #include "core/base/error.h"
+#include "core/fsdp/grid.h"
+#include "core/hybrid/pattern.h"
 #include "core/hybrid/spellings.h"
+#include "hf/model.h"
 #include "io/store/store.h"
+#include "mappings/fsdp/memory_table.h"
+#include "mappings/fsdp/model_packing.h"
+#include "mappings/model/expand.h"
+#include "page/data/memory_picture.h"
+#include "page/svg/memory_svg.h"
 #include "tools/options/command_line.h"
 #include "tools/render/notes.h"
 #include "tools/render/output.h"
@@ -20,6 +29,13 @@ constexpr const char* kOfFsdp[] = {"--engine",   "--strategy",      "--fsdp-unit
                                    "--freeze",   "--bucket-size",   "--hsdp",      "--hsdp-outer",
                                    "--spelling", "--hybrid-pattern"};
 
+MemoryPicture::Row picture_row(const MemoryRow& row) {
+  const RankMemory& m = row.memory;
+  return {.name = cat(engine_name(row.engine), "  ", strategy_name(row.strategy)),
+          .refused = row.refused,
+          .bytes = {m.weights, m.main_weights, m.gradients, m.moments, m.buffers, m.gathered, m.unreduced}};
+}
+
 }  // namespace
 
 void PlotAs::declare(CommandLine& line) {
@@ -30,22 +46,55 @@ void PlotAs::declare(CommandLine& line) {
       .choices({"fsdp", "torch_dist"})
       .common();
   line.only_with("--as");
+  line.flag(
+      "--memory", memory_,
+      "with --as fsdp: draw the memory of a rank, by engine and strategy, as `mckpt layout --memory` lists it");
   run_.declare(line);
+}
+
+HfToFsdpOptions PlotAs::of_fsdp(const std::string& folder, int threads) const {
+  HfToFsdpOptions options;
+  // g++ 13 destroys members of a braced list twice if a later one throws.
+  options.source = folder, options.model = run_.model.options();
+  options.grid = run_.grid.grid(), options.fsdp = run_.fsdp.setup(options.grid);
+  options.frozen = run_.fsdp.frozen(), options.spelling = run_.spelling.spelling();
+  options.values = run_.values.options(), options.hybrid_pattern = run_.pattern.text(),
+  options.threads = threads;
+  return options;
+}
+
+std::string PlotAs::memory_drawing(const CommandLine& line, const std::string& path) const {
+  if (as_ != "fsdp") throw Error(Code::kUsage, "--memory has a meaning only with --as fsdp");
+  HfToFsdpOptions options = of_fsdp(folder_with_config(path, run_.model.options().files), 1);
+  options.model.shapes_only = true;
+  const HfModel model = open_hf_model(options.source, options.model);
+  print_notes(line.flags(), notes_of(model));
+  const std::optional<LayerPattern> pattern = run_.pattern.pattern();
+  const FsdpRun run = fsdp_run(options, *model.map, pattern ? &*pattern : nullptr);
+  std::vector<ModelParameter> parameters = model.map->parameters(run.grid, Cell{}, run.run);
+  options.frozen.apply(parameters);
+  MemoryTypes types;
+  if (options.values.dtype) types.main = options.values.dtype;
+  const MemoryTable table = memory_table(parameters, run.grid, run.fsdp, types);
+  const OutsideUnits outside = outside_units(parameters, packing_of(parameters, run.grid, run.fsdp));
+  if (std::string text = run_.grid.note(); !text.empty()) note(line.flags(), text);
+  MemoryPicture picture{.title = path};
+  picture.about = cat("memory of the rank that takes most  |  ", to_string(run.grid), "  |  main weights ",
+                      dtype_name(*types.main), ", gradients ", dtype_name(*types.gradients), ", moments ",
+                      dtype_name(types.moments));
+  for (const MemoryRow& row : table.rows) picture.rows.push_back(picture_row(row));
+  if (outside.much())
+    picture.warning = cat(with_commas(outside.parameters), " of ",
+                          counted(outside.of_parameters, "parameter"), " of layers are outside FSDP units");
+  return memory_svg(picture);
 }
 
 std::unique_ptr<Store> PlotAs::plan(const CommandLine& line, const std::string& path, int threads) const {
   const Grid grid = run_.grid.grid();
   const std::string folder = folder_with_config(path, run_.model.options().files);
   PlannedCheckpoint planned;
-  // g++ 13 destroys members of a braced list twice if a later one throws.
   if (as_ == "fsdp") {
-    HfToFsdpOptions options;
-    options.source = folder, options.model = run_.model.options();
-    options.grid = grid, options.fsdp = run_.fsdp.setup(grid);
-    options.frozen = run_.fsdp.frozen(), options.spelling = run_.spelling.spelling();
-    options.values = run_.values.options(), options.hybrid_pattern = run_.pattern.text(),
-    options.threads = threads;
-    planned = planned_fsdp(options);
+    planned = planned_fsdp(of_fsdp(folder, threads));
   } else {
     for (const char* name : kOfFsdp)
       if (line.given(name)) throw Error(Code::kUsage, cat(name, " has a meaning only with --as fsdp"));

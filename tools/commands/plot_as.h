@@ -13,6 +13,7 @@ namespace mckpt::impl {
 
 class CommandLine;
 class Store;
+struct HfToFsdpOptions;
 
 // The options of this form of `plot`.
 class PlotAs {
@@ -21,9 +22,16 @@ class PlotAs {
   bool chosen() const { return !as_.empty(); }
   // The planned checkpoint; what was chosen and inferred is noted. pre: chosen(), and the line was parsed.
   std::unique_ptr<Store> plan(const CommandLine& line, const std::string& path, int threads) const;
+  // --memory: the memory of a rank of the run, in place of its checkpoint.
+  bool memory() const { return memory_; }
+  // Its drawing. pre: memory(), and the line was parsed.
+  std::string memory_drawing(const CommandLine& line, const std::string& path) const;
 
  private:
+  HfToFsdpOptions of_fsdp(const std::string& folder, int threads) const;
+
   std::string as_;
+  bool memory_ = false;
   HfRunFlags run_{"auto"};
 };
 

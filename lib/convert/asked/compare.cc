@@ -7,6 +7,7 @@ VerifyOptions verify_options(const mckpt::VerifyOptions& options, const Opening&
   VerifyOptions how{.threads = options.threads,
                     .reports = options.cards.report,
                     .card = options.card,
+                    .strict = options.strict,
                     .command = options.cards.command};
   how.compare.opening.assets = options.assets;
   how.compare.model_dict = model_dict_of(options.model_dict);

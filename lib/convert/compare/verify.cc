@@ -302,6 +302,13 @@ Card card_of(const std::string& path, const VerifyOptions& options, const Verifi
   return card;
 }
 
+void make_strict(VerifyReport& report) {
+  for (Finding& f : report.findings) f.warning = false;
+  for (Check& c : report.checks)
+    if (c.status == Check::Status::kWarn) c.status = Check::Status::kFail;
+  for (VerifiedPart& part : report.parts) make_strict(part.report);
+}
+
 // A card lists files and their tensors, and an adapter's model is in no file.
 void refuse_card_of_view(const std::string& path, const OpenOptions& opening) {
   if (model_path(path, opening) == path) return;
@@ -354,6 +361,7 @@ Verified verify(const std::string& path, const VerifyOptions& given, Observer& o
     out.report = std::move(found.report);
     root = std::move(found.root);
   }
+  if (options.strict) make_strict(out.report);
   std::optional<Card> card;
   if (!options.reports.empty()) card = card_of(path, options, out, observer);
   if (!note_changed(root, files_of(options), out.report)) {

@@ -20,6 +20,7 @@ struct VerifyOptions {
   CompareOptions compare{};              // how the two are compared; `threads` above replaces its own
   std::vector<std::string> reports{};    // files that get a card, each in the form that its name says
   std::optional<std::string> card{};     // a card: files and digests are compared with it, and nothing else
+  bool strict = false;                   // warnings are problems
   std::string command{};                 // for the card: what was asked for, in words
 };
 

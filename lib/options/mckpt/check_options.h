@@ -30,6 +30,7 @@ struct VerifyOptions {
   // A card (.json) of the checkpoint as it was: its files are compared with it, byte by byte, and nothing
   // else is checked. Not together with `cards`.
   std::optional<std::string> card{};
+  bool strict = false;  // warnings are problems
   int threads = 1;
 };
 

@@ -12,6 +12,7 @@
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter.h"
 #include "tools/answers/layout/grid_origin.h"
+#include "tools/answers/layout/memory.h"
 #include "tools/answers/layout/shapes.h"
 
 namespace mckpt::impl {
@@ -28,6 +29,7 @@ struct ModelLayout {
   ModelPacking packing;
   std::optional<i64> group;                  // show this one in detail
   std::optional<std::vector<i64>> chosen{};  // show these parameters in detail
+  std::optional<MemoryTable> memory{};       // show the memory of a rank in place of the buffers
 
   DType stored(const GroupFacts& facts) const {
     bool main = facts.trainable || types.frozen_have_main;

@@ -141,6 +141,12 @@ void write_model_layout_json(Output& out, const ModelLayout& l) {
   json.end_array();
   write_parameters(json, l);
   write_totals(json, l);
+  json.key("memory");
+  if (l.memory)
+    write_memory_json(json, *l.memory);
+  else
+    json.null();
+  write_outside_units_json(json, l);
   json.field("row_aligned", l.row_aligned()).key("findings");
   write_findings(json, findings_of(l));
   json.end_answer();

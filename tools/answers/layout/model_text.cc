@@ -249,6 +249,8 @@ void write_model_layout(Output& out, const ModelLayout& l) {
     write_group(out, l, *l.group, nullptr);
   } else if (l.chosen) {
     write_chosen(out, l);
+  } else if (l.memory) {
+    write_memory(out, l, *l.memory);
   } else {
     write_groups(out, l);
     write_totals(out, l);

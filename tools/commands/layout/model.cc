@@ -39,6 +39,7 @@
 #include "tools/render/findings.h"
 #include "tools/render/notes.h"
 #include "tools/render/output.h"
+#include "tools/render/setting_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -239,6 +240,11 @@ Exit answer_model(CommandLine& line, const std::vector<std::string>& words, cons
   std::span<const std::string> globs(words.begin() + 1, words.end());
   if (flags.group && !globs.empty())
     throw Error(Code::kUsage, "--group shows a whole group: it takes no GLOB");
+  if (!flags.memory)
+    for (const char* name : {"--gradients", "--moments"})
+      if (line.given(name)) throw Error(Code::kUsage, cat(name, " has a meaning only with --memory"));
+  if (flags.memory && (flags.group || !globs.empty()))
+    throw Error(Code::kUsage, "--memory is of the whole model: it takes no --group and no GLOB");
   if (flags.regex && globs.empty()) throw Error(Code::kUsage, "--regex has a meaning only with GLOB");
   ShownModel opened = open_model(line, words[0], flags);
   ModelLayout l;
@@ -247,6 +253,9 @@ Exit answer_model(CommandLine& line, const std::vector<std::string>& words, cons
   lay_out(l, opened, flags);
   note_unsavable(l, line.flags());
   if (flags.group) choose_group(l, *flags.group);
+  if (flags.memory) l.memory = memory_table(l.parameters, l.grid, l.fsdp, flags.memory_types());
+  if (const std::string outside = outside_units_text(l); !outside.empty())
+    warn(line.flags(), with_flags(outside));
   if (!globs.empty())
     l.chosen = chosen_parameters(l.parameters, opened.map(), globs, flags.regex, line.flags());
 

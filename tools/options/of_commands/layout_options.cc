@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "tools/options/command_line.h"
+#include "tools/options/parse_number.h"
 
 namespace mckpt::impl {
 namespace {
@@ -24,6 +25,16 @@ void LayoutFlags::declare(CommandLine& line) {
           "data type of the stored weights, such as bf16, fp16 or fp32, for sizes in bytes; by default bf16 for shapes, and for a model the type that each parameter has at run time (under v2 fp32)")
       .words({"bf16", "fp16", "fp32"});
   line.option("--world", world, "ranks that share the buffer of the shapes; default 1").common();
+  line.flag(
+      "--memory", memory,
+      "show the memory of a rank instead of the buffers: weights, main weights, gradients, moments, holes, padding, and the largest unit that is gathered, by engine and strategy; main weights are fp32 unless --dtype gives another type");
+  line.option(
+          "--gradients TYPE", gradients,
+          "with --memory: data type of gradients: auto (as each parameter), bf16, fp16, fp32; default fp32")
+      .words({"auto", "bf16", "fp16", "fp32"});
+  line.option("--moments TYPE", moments,
+              "with --memory: data type of the two moments of each parameter: bf16, fp16, fp32; default fp32")
+      .words({"bf16", "fp16", "fp32"});
   grid.declare(line);
   fsdp.declare(line);
   spelling.declare(line);
@@ -32,6 +43,15 @@ void LayoutFlags::declare(CommandLine& line) {
   values.declare_vocab(line);
   values.declare_params(line);
   source.declare(line);
+}
+
+MemoryTypes LayoutFlags::memory_types() const {
+  MemoryTypes out;
+  if (dtype) out.main = parse_dtype(*dtype, "--dtype");
+  out.gradients.reset();
+  if (gradients != "auto") out.gradients = parse_dtype(gradients, "--gradients");
+  out.moments = parse_dtype(moments, "--moments");
+  return out;
 }
 
 void LayoutFlags::refuse_for_shapes(const CommandLine& line) const {

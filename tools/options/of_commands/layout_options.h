@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/int.h"
+#include "mappings/fsdp/memory.h"
 #include "tools/options/checkpoint_flags.h"
 #include "tools/options/run_flags.h"
 
@@ -17,7 +18,8 @@ struct LayoutFlags {
   std::optional<i64> world, group;
   i64 rank = 0;
   std::optional<std::string> dtype;
-  bool regex = false;
+  bool regex = false, memory = false;
+  std::string gradients = "fp32", moments = "fp32";
   GridFlags grid;
   FsdpFlags fsdp;
   SpellingFlags spelling;
@@ -26,6 +28,8 @@ struct LayoutFlags {
   CheckpointFlags source;
 
   void declare(CommandLine& line);
+  // The types of `memory`. Throws kUsage for a word that names none.
+  MemoryTypes memory_types() const;
   // Throws kUsage for options that have a meaning only for a model.
   void refuse_for_shapes(const CommandLine& line) const;
 };

@@ -20,6 +20,7 @@ def verify(
     *,
     report: Path | Sequence[Path] | None = None,
     card: Path | None = None,
+    strict: bool = False,
     threads: int | None = None,
     progress: Show = None,
     **how: Unpack[CompareSettings],
@@ -30,6 +31,8 @@ def verify(
     report: a file, or several, for the card of what was found: .json, .md or .sha256. card: such a card as JSON; the
     checkpoint's files are compared with it, and nothing else is checked.
 
+    strict: warnings are problems; not together with `against`.
+
     The answer is report.ok: report.equal with `against`, report.as_card with `card`, else report.sound. threads: as many
     as there are processors, unless it is set. progress: see Conversion.run(). Without `against` there are three other
     settings: follow_links; model_files, which of two models in a folder is read; assets, a folder with config.json whose names and shapes the tensors must have; and with
@@ -37,7 +40,7 @@ def verify(
     """
     refuse_misnamed(how)
     command = None if report is None else call_text("verify", path, against, report=report, **how)
-    given = {"against": against, "report": report, "card": card, "command": command, "threads": thread_count(threads)}
+    given = {"against": against, "report": report, "card": card, "strict": strict or None, "command": command, "threads": thread_count(threads)}
     values = settings({**given, **how})
 
     def work(observer: Any) -> dict[str, Any]:

@@ -9,14 +9,13 @@
 #include "convert/compare/checks/assets.h"
 #include "convert/compare/checks/main_weights.h"
 #include "convert/compare/checks/model.h"
+#include "convert/compare/checks/optimizer.h"
 #include "convert/compare/checks/own_config.h"
 #include "convert/compare/checks/quantized.h"
 #include "convert/compare/checks/ranks.h"
 #include "convert/compare/checks/unknown_files.h"
 #include "core/base/error.h"
 #include "io/copy/observed_sink.h"
-#include "io/dcp/dcp.h"
-#include "io/dcp/keys/dialect.h"
 #include "io/file/folder.h"
 #include "io/file/hub_cache.h"
 #include "io/json/json.h"
@@ -25,6 +24,7 @@
 #include "io/store/finding.h"
 #include "io/store/open/beside.h"
 #include "io/store/open/sniff.h"
+#include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/verify/archive_check.h"
 #include "io/verify/manifest_findings.h"
@@ -202,8 +202,11 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   else if (!check_model_folder(store, threads, report))
     check_own_config(store, threads, report);
   check_quantized(store, threads, report);
-  if (dcp_dialect(store) == DcpDialect::kTorchDist) check_main_weights(store, threads, observer, report);
+  if (is_sound(store) && (store.driver().dialect || store.driver().zero))
+    check_main_weights(store, threads, observer, report);
   check_ranks(store, assets, threads, observer, report);
+  const bool done = std::ranges::find(report.checks, "groups", &Check::name) != report.checks.end();
+  if (!done && is_sound(store)) check_optimizer(store, report);
   return judged;
 }
 

@@ -13,7 +13,6 @@
 #include "core/items/item_cast.h"
 #include "core/items/shape.h"
 #include "io/copy/observed_sink.h"
-#include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
 #include "io/file/parallel.h"
@@ -32,11 +31,21 @@ struct Pair {
   i64 weight, main;
 };
 
+// The stores of the two; mostly one.
+struct Sides {
+  const Store& weights;
+  const Store& mains;
+};
+
+// Megatron's names, and TransformerEngine's in the states of FusedAdam.
+bool is_main_weight(std::string_view field) {
+  return field == "fp32_param" || field == "param" || field == "master_param";
+}
+
 // The weight and main weight of each parameter whose shapes are equal; what a run computes with in FP8 is not a
 // rounded main weight.
 std::vector<Pair> pairs_of(const Store& store) {
-  const DcpDialect dialect =
-      dcp_dialect(store) == DcpDialect::kTorchDist ? DcpDialect::kTorchDist : DcpDialect::kFsdpDtensor;
+  const DcpDialect dialect = store.driver().dialect.value_or(DcpDialect::kFsdpDtensor);
   NameMap<std::string_view, i64> weights;
   for (i64 t = 0; t < store.tensor_count(); t++)
     if (DcpKey key = split_key(dialect, store.name(t)); key.section == DcpKey::Section::kModel)
@@ -44,8 +53,7 @@ std::vector<Pair> pairs_of(const Store& store) {
   std::vector<Pair> out;
   for (i64 t = 0; t < store.tensor_count(); t++) {
     const DcpKey key = split_key(dialect, store.name(t));
-    if (key.section != DcpKey::Section::kState || (key.field != "fp32_param" && key.field != "param"))
-      continue;
+    if (key.section != DcpKey::Section::kState || !is_main_weight(key.field)) continue;
     auto weight = weights.find(key.parameter);
     if (weight == weights.end() || store.dtype(t) != DType::kF32) continue;
     if (!is_castable(store.dtype(weight->second)) ||
@@ -66,8 +74,11 @@ struct Unlike {
 // has its own.
 class PairReader {
  public:
-  PairReader(const Store& store, const StoreFiles& files, Observer& observer)
-      : store_(store), observer_(observer), weights_(store, files), mains_(store, files) {}
+  PairReader(const Sides& sides, const StoreFiles& weights, const StoreFiles& mains, Observer& observer)
+      : store_(sides.weights),
+        observer_(observer),
+        weights_(sides.weights, weights),
+        mains_(sides.mains, mains) {}
 
   Unlike unlike_items(const Pair& pair) {
     Unlike out;
@@ -113,7 +124,8 @@ class PairReader {
 };
 
 // Where most values differ, the run may keep its parameters in FP8 and save what they stand for: a warning.
-Finding finding_of(const Store& store, const Pair& pair, const Unlike& unlike) {
+Finding finding_of(const Sides& sides, const Pair& pair, const Unlike& unlike) {
+  const Store& store = sides.weights;
   const i64 items = store.shape(pair.weight).items();
   const bool most = unlike.items * 2 > items;
   const std::string at = dims_to_string(item_index(unlike.first, store.dims(pair.weight)));
@@ -123,7 +135,7 @@ Finding finding_of(const Store& store, const Pair& pair, const Unlike& unlike) {
       .message = cat(
           counted(unlike.items, "value"), " of ", with_commas(items),
           unlike.items == 1 ? " differs" : " differ", " from the main weight of the optimizer, ",
-          escaped(store.name(pair.main)), ", rounded; first at ", at, ": ", unlike.weight, " and ",
+          escaped(sides.mains.name(pair.main)), ", rounded; first at ", at, ": ", unlike.weight, " and ",
           unlike.main,
           most ? "; so it is where a run keeps its parameters in FP8, and in weights of another save" : ""),
       .help =
@@ -131,39 +143,71 @@ Finding finding_of(const Store& store, const Pair& pair, const Unlike& unlike) {
       .warning = most};
 }
 
-i64 bytes_of(const Store& store, const std::vector<Pair>& pairs) {
+i64 bytes_of(const Sides& sides, const std::vector<Pair>& pairs) {
   i64 bytes = 0;
-  for (const Pair& p : pairs)
-    for (i64 t : {p.weight, p.main}) bytes += dtype_bytes(store.dtype(t), store.shape(t).items());
+  for (const Pair& p : pairs) {
+    const i64 items = sides.weights.shape(p.weight).items();
+    bytes +=
+        dtype_bytes(sides.weights.dtype(p.weight), items) + dtype_bytes(sides.mains.dtype(p.main), items);
+  }
   return bytes;
 }
 
 // Whether the report has a finding about one of the two: the check that read all data was first.
-bool is_told(const Store& store, const Pair& pair, const VerifyReport& report) {
+bool is_told(const Sides& sides, const Pair& pair, const VerifyReport& report) {
   return std::ranges::any_of(report.findings, [&](const Finding& f) {
-    return !f.tensor.empty() && (f.tensor == store.name(pair.weight) || f.tensor == store.name(pair.main));
+    return !f.tensor.empty() &&
+           (f.tensor == sides.weights.name(pair.weight) || f.tensor == sides.mains.name(pair.main));
   });
 }
 
-}  // namespace
+// The weights of DeepSpeed ZeRO are in the file of the model, under "module.", and its store has the main weights by
+// name. Null where there are several such files, or none; ZeRO 3 has no weights in it.
+std::unique_ptr<Store> zero_weights(const Store& store) {
+  constexpr std::string_view kModelStates = "mp_rank_00_model_states.pt";
+  i32 file = -1;
+  for (i32 f = 0; f < std::ssize(store.files()); f++) {
+    const std::string& path = store.files()[f].path;
+    if (!path.ends_with("_model_states.pt") || path.find("expert") != path.npos) continue;
+    if (file >= 0 || !path.ends_with(kModelStates)) return nullptr;
+    file = f;
+  }
+  return file < 0 ? nullptr : open_store(file_path(store, file), store.opening());
+}
 
-void check_main_weights(const Store& store, int threads, Observer& observer, VerifyReport& report) {
-  const std::vector<Pair> pairs = pairs_of(store);
+std::vector<Pair> zero_pairs(const Sides& sides) {
+  NameMap<std::string, i64> mains;
+  for (i64 t = 0; t < sides.mains.tensor_count(); t++)
+    if (sides.mains.dtype(t) == DType::kF32) mains.emplace(cat("module.", sides.mains.name(t)), t);
+  std::vector<Pair> out;
+  for (i64 t = 0; t < sides.weights.tensor_count(); t++) {
+    const DType type = sides.weights.dtype(t);
+    auto main = mains.find(std::string(sides.weights.name(t)));
+    if (main == mains.end() || (type != DType::kBF16 && type != DType::kF16)) continue;
+    if (std::ranges::equal(sides.weights.dims(t), sides.mains.dims(main->second)))
+      out.push_back({t, main->second});
+  }
+  return out;
+}
+
+void compare_pairs(const Sides& sides, const std::vector<Pair>& pairs, int threads, Observer& observer,
+                   VerifyReport& report) {
   if (pairs.empty()) return;
-  StoreFiles files(store);
+  StoreFiles weights(sides.weights), mains(sides.mains);
   PlacedFindings found;
   std::vector<std::unique_ptr<PairReader>> readers;
-  for (int i = 0; i < threads; i++) readers.push_back(std::make_unique<PairReader>(store, files, observer));
+  for (int i = 0; i < threads; i++)
+    readers.push_back(std::make_unique<PairReader>(sides, weights, mains, observer));
   std::atomic<i64> unread = 0;
-  observer.begin("verify main weights", bytes_of(store, pairs));
+  observer.begin("verify main weights", bytes_of(sides, pairs));
   parallel_for(std::ssize(pairs), threads, [&](int worker, i64 p) {
     try {
       const Unlike unlike = readers[worker]->unlike_items(pairs[p]);
-      if (unlike.items > 0) found.add(p, finding_of(store, pairs[p], unlike));
+      if (unlike.items > 0) found.add(p, finding_of(sides, pairs[p], unlike));
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted) throw;
       unread++;
-      if (!is_told(store, pairs[p], report)) found.add(p, to_finding(e));
+      if (!is_told(sides, pairs[p], report)) found.add(p, to_finding(e));
     }
   });
   observer.end();
@@ -171,6 +215,16 @@ void check_main_weights(const Store& store, int threads, Observer& observer, Ver
   Check check{.name = "main", .count = std::ssize(pairs) - unread, .unit = "tensors", .unseen = unread};
   check.status = std::max(status_of(findings), unread > 0 ? Check::Status::kWarn : Check::Status::kPass);
   report.add(std::move(check), std::move(findings));
+}
+
+}  // namespace
+
+void check_main_weights(const Store& store, int threads, Observer& observer, VerifyReport& report) {
+  if (!store.driver().zero) return compare_pairs({store, store}, pairs_of(store), threads, observer, report);
+  const std::unique_ptr<Store> weights = zero_weights(store);
+  if (!weights) return;
+  const Sides sides{*weights, store};
+  compare_pairs(sides, zero_pairs(sides), threads, observer, report);
 }
 
 }  // namespace mckpt::impl

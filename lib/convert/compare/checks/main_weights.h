@@ -17,8 +17,8 @@ class Observer;
 class Store;
 struct VerifyReport;
 
-// Adds the check if the store has main weights by parameter, under the names of torch_dist or those that a view gives
-// to the files of Megatron's ranks. Both are read, as a phase of their own. A tensor that cannot be read is counted
+// Adds the check if the store has main weights by parameter: in a DCP folder of any dialect, in one of
+// DeepSpeed ZeRO 1 or 2, or under the names that a view gives to the files of Megatron's ranks. Both are read, as a phase of their own. A tensor that cannot be read is counted
 // as unseen, with a finding unless the report has one about it. Throws kInterrupted.
 void check_main_weights(const Store& store, int threads, Observer& observer, VerifyReport& report);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "convert/compare/checks/main_weights.h"
+#include "convert/compare/checks/optimizer.h"
 #include "convert/dialects/ranks/copies.h"
 #include "convert/open/checkpoint.h"
 #include "convert/open/open.h"
@@ -94,6 +95,7 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, i
     if (!opened.sharded->left_states().empty() && states.empty())
       states = cat(kStates, "a distributed optimizer does not say which parameters its states are of");
     check_main_weights(opened.store(), threads, observer, report);
+    if (options.states != StateUse::kLeft) check_optimizer(*opened.sharded, report);
   };
   options.model.files = store.opening();
   try {

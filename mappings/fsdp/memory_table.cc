@@ -1,0 +1,48 @@
+// The rows differ in set-up alone. An engine without a strategy, or without such a grid, says so itself.
+#include "mappings/fsdp/memory_table.h"
+
+#include "core/base/error.h"
+#include "core/fsdp/grid.h"
+#include "core/fsdp/param_groups.h"
+#include "mappings/fsdp/layout.h"
+#include "mappings/fsdp/model_packing.h"
+#include "mappings/fsdp/setup.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr Engine kEngines[] = {Engine::kV1, Engine::kV2};
+constexpr Strategy kStrategies[] = {Strategy::kNoShard, Strategy::kOptim, Strategy::kOptimGrads,
+                                    Strategy::kOptimGradsParams};
+
+}  // namespace
+
+MemoryTable memory_table(const std::vector<ModelParameter>& parameters, const Grid& grid,
+                         const FsdpSetup& setup, const MemoryTypes& types) {
+  refuse_pipeline(grid);
+  MemoryTable out{.types = types};
+  for (Engine engine : kEngines)
+    for (Strategy strategy : kStrategies) {
+      MemoryRow row{.engine = engine, .strategy = strategy};
+      FsdpSetup run = setup;
+      run.use(engine);
+      if (engine != setup.engine) run.bucket_items = default_bucket_items(engine, grid.dp * grid.cp);
+      run.strategy = strategy;
+      try {
+        refuse_unlike_v2(grid, run);
+        refuse_instances_of_experts(parameters, grid, run);
+        row.memory = memory_of(parameters, packing_of(parameters, grid, run), grid, run, types);
+      } catch (const Error& e) {
+        if (e.code() != Code::kBadLayout) throw;
+        row.refused = e.message();
+      }
+      out.rows.push_back(std::move(row));
+    }
+  return out;
+}
+
+std::string largest_unit(const RankMemory& m) {
+  return m.gathered == 0 ? "" : m.gathered_unit.empty() ? "outside units" : m.gathered_unit;
+}
+
+}  // namespace mckpt::impl
