@@ -78,12 +78,20 @@ mckpt_checkpoint* mckpt_open_as_fsdp(const char* path, const char* const* settin
   return opened<mckpt::SourceOptions>(path, settings, error, mckpt::open_as_fsdp);
 }
 
+mckpt_checkpoint* mckpt_open_local(const char* path, const char* const* settings, mckpt_error** error) {
+  return opened<mckpt::OpenOptions>(path, settings, error, mckpt::open_local);
+}
+
 void mckpt_checkpoint_free(mckpt_checkpoint* c) { delete c; }
 
 const char* mckpt_checkpoint_format(const mckpt_checkpoint* c) { return c->checkpoint.format().data(); }
 
 char* mckpt_checkpoint_json(const mckpt_checkpoint* c, mckpt_error** error) {
   return c_written(error, [&](std::string& to) { mckpt::impl::write_json(to, c->checkpoint); });
+}
+
+char* mckpt_writer_json(const mckpt_checkpoint* c, mckpt_error** error) {
+  return c_written(error, [&](std::string& to) { to = c->checkpoint.writer_json(); });
 }
 
 char* mckpt_objects_json(const mckpt_checkpoint* c, mckpt_error** error) {

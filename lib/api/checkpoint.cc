@@ -8,15 +8,20 @@
 #include "api/public_notes.h"
 #include "convert/asked/results.h"
 #include "convert/asked/words.h"
+#include "convert/dialects/fsdp/packed_by.h"
+#include "convert/open/about_json.h"
 #include "convert/open/open.h"
+#include "convert/open/shard_facts.h"
 #include "core/base/name_hash.h"
 #include "core/items/dtype.h"
 #include "io/choice/slice.h"
 #include "io/choice/tensor_choice.h"
 #include "io/file/parallel.h"
+#include "io/json/json_writer.h"
 #include "io/pickle/literal.h"
 #include "io/pickle/render.h"
 #include "io/pickle/value.h"
+#include "io/store/lone_shard.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/values/digest.h"
@@ -32,6 +37,7 @@ struct Checkpoint::State {
   std::unique_ptr<impl::Store> own;     // of open()
   std::unique_ptr<impl::Opened> model;  // of open_as_fsdp()
   const impl::Store& store;
+  const impl::Store& on_disk;                      // what `store` reads through: the same, but for views
   impl::NameMap<std::string_view, i64> numbers{};  // of the tensors, by name
   // Readers of tensors, kept from one read to the next: opening a file takes longer than reading a small
   // tensor.
@@ -129,6 +135,20 @@ std::vector<Finding> Checkpoint::findings() const {
   else
     for (const impl::Finding& f : state_->store.findings()) out.push_back(impl::to_public(f));
   return out;
+}
+
+std::string Checkpoint::writer_json() const {
+  return impl::guarded([&] {
+    const impl::Store& store = state_->on_disk;
+    const std::optional<impl::ShardFacts> shard = impl::shard_facts(store);
+    const std::optional<impl::PackedBy> packing = impl::packed_by(store);
+    std::string out;
+    impl::JsonWriter json(out);
+    impl::write_shard(json.begin_object().key("shard"), store, shard ? &*shard : nullptr);
+    impl::write_packing(json.key("packing"), store, packing ? &*packing : nullptr);
+    json.end_object();
+    return out;
+  });
 }
 
 std::vector<Object> Checkpoint::objects() const {
@@ -265,7 +285,18 @@ Checkpoint open(const std::string& path, const OpenOptions& options) {
     using State = CheckpointAccess::State;
     std::unique_ptr<impl::Store> store = impl::open_store(path, impl::opening_of(options, {{path}}));
     const impl::Store& opened = *store;
-    return CheckpointAccess::make(std::unique_ptr<State>(new State{std::move(store), nullptr, opened}));
+    return CheckpointAccess::make(
+        std::unique_ptr<State>(new State{std::move(store), nullptr, opened, opened}));
+  });
+}
+
+Checkpoint open_local(const std::string& path, const OpenOptions& options) {
+  return impl::guarded([&] {
+    using State = CheckpointAccess::State;
+    std::shared_ptr<impl::Store> store = impl::open_store(path, impl::opening_of(options, {{path}}));
+    std::unique_ptr<impl::Store> local = impl::local_view(store);
+    const impl::Store& view = *local;
+    return CheckpointAccess::make(std::unique_ptr<State>(new State{std::move(local), nullptr, view, *store}));
   });
 }
 
@@ -276,7 +307,8 @@ Checkpoint open_as_fsdp(const std::string& path, const SourceOptions& options) {
     auto model =
         std::make_unique<impl::Opened>(impl::open_sharded(impl::open_store(path, how.how.model.files), how));
     const impl::Store& view = model->store();
-    return CheckpointAccess::make(std::unique_ptr<State>(new State{nullptr, std::move(model), view}));
+    const impl::Store& disk = model->on_disk();
+    return CheckpointAccess::make(std::unique_ptr<State>(new State{nullptr, std::move(model), view, disk}));
   });
 }
 

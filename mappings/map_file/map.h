@@ -38,7 +38,10 @@ struct MapRow {
   bool buffer = false, fp32 = false, alternates = false;
   std::string gathered_with = {};  // a module, as in Row
   std::string layer = {};  // without a base: the member of LayerRows that has the row; "": by its name
-  std::string todo = {};   // of a draft: what a person has to decide; such a map is not applied
+  // As `mckpt mappings show` prints it: it stands for the one row of its name, layer and needs, which keeps
+  // what the command does not print.
+  bool as_shown = false;
+  std::string todo = {};  // of a draft: what a person has to decide; such a map is not applied
 
   friend bool operator==(const MapRow&, const MapRow&) = default;
 };

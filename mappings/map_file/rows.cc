@@ -4,6 +4,8 @@
 //   a name under "remove"                                 all rows of that name are taken out, first of all
 //   a row of the file whose Megatron name the table has   replaces all rows of that name
 //   a new name, with "after": the name of a row           follows the last row of that name, in the same list
+//   a row as `mckpt mappings show` prints it              replaces the row of that name, layer and needs; one that
+//                                                         says what the table says changes nothing
 //   anything else                                         kBadMap
 //
 // Tables are shared by families and constant, so a list of rows is copied before it is changed, and the
@@ -33,7 +35,27 @@ constexpr std::span<const Row> LayerRows::*kLists[] = {&LayerRows::attention,
                                                        &LayerRows::dense,
                                                        &LayerRows::moe};
 
+// Their names, as row_lists() has them.
+constexpr std::string_view kListNames[] = {"attention",
+                                           "latent_attention",
+                                           "indexed_attention",
+                                           "sparse_attention",
+                                           "gdn",
+                                           "mamba",
+                                           "attention_and_mamba",
+                                           "dense",
+                                           "moe"};
+
 std::string whole_name(const Section& section, const Row& row) { return cat(section.megatron, row.megatron); }
+
+std::vector<MapRow::Source> whole_sources(const Section& section, const Row& row) {
+  std::vector<MapRow::Source> out;
+  for (const Source& s : row.sources) {
+    if (s.name.empty()) break;
+    out.push_back({cat(row.whole_names ? "" : section.hugging_face, s.name), std::string(s.shape)});
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -49,7 +71,9 @@ OwnFamily::OwnFamily(const Family& base, const MapFile& file)
 
 // The sections are complete: adds the unread tensors, and checks the tables.
 void OwnFamily::finish(const MapFile& file) {
-  for (const MapUnread& u : file.unread) unread_.push_back({keep(u.name), keep(u.copy_of), keep(u.reason)});
+  for (const MapUnread& u : file.unread)
+    if (std::ranges::find(unread_, u.name, &Unread::name) == unread_.end())
+      unread_.push_back({keep(u.name), keep(u.copy_of), keep(u.reason)});
   family_.sections = sections_;
   family_.unread = unread_;
   check_family(family_);
@@ -132,7 +156,8 @@ void OwnFamily::remove(const std::string& name) {
 
 // Throws kBadMap for a row that neither replaces one nor follows one.
 void OwnFamily::apply(const MapRow& row) {
-  if (replace(row) || insert(row)) return;
+  if (row.as_shown ? replace_shown(row) : replace(row)) return;
+  if (insert(row)) return;
   Error e(Code::kBadMap, row.after.empty() ? cat("no row is named ", escaped(row.megatron),
                                                  ", and the new row does not say which row it follows")
                                            : cat("no row is named ", escaped(row.after)));
@@ -158,6 +183,35 @@ bool OwnFamily::replace(const MapRow& from) {
       for (auto list : kLists) visit(list);
     else
       visit(nullptr);
+  }
+  return found;
+}
+
+// Replaces the one row of the name, the layer and the needs.
+bool OwnFamily::replace_shown(const MapRow& from) {
+  bool found = false;
+  for (Section& section : sections_) {
+    auto shown = [&](const Row& row) {
+      return whole_name(section, row) == from.megatron && row.needs == from.needs;
+    };
+    auto change = [&](Rows& rows) {
+      Row& old = *std::ranges::find_if(rows, shown);
+      found = true;
+      const bool same_sources = whole_sources(section, old) == from.sources;
+      if (same_sources && old.rule == from.rule && old.buffer == from.buffer && old.fp32 == from.fp32) return;
+      Row row = row_of(from, std::string_view(from.megatron).substr(section.megatron.size()));
+      row.split = old.split, row.alternates = old.alternates, row.typed_as_model = old.typed_as_model;
+      row.gathered_with = old.gathered_with;
+      if (same_sources) row.also = old.also, row.whole_names = old.whole_names, row.sources = old.sources;
+      old = row;
+    };
+    auto visit = [&](std::span<const Row> LayerRows::*list, std::string_view name) {
+      std::span<const Row> rows = list ? section.layer->*list : section.rows;
+      if (name == from.layer && std::ranges::any_of(rows, shown)) rewrite(section, list, change);
+    };
+    visit(nullptr, "");
+    if (!section.layer) continue;
+    for (std::size_t i = 0; i < std::size(kLists); i++) visit(kLists[i], kListNames[i]);
   }
   return found;
 }
@@ -196,6 +250,7 @@ void follow_rows(const MapFile& file, ModelConfig& model) {
   };
   for (const std::string& name : file.remove) set(name, false);
   for (const MapRow& row : file.rows) {
+    if (row.as_shown) continue;  // of the table, whose conditions follow the config
     set(row.megatron, true);
     bool first_layer = layer_kind_of(row.megatron) != "attention" &&
                        row.megatron.find("linear_fc1.weight") != std::string::npos;

@@ -46,6 +46,7 @@ class OwnFamily {
   void add_tied_output(const MapFile& file);
   void finish(const MapFile& file);
   bool replace(const MapRow& row);
+  bool replace_shown(const MapRow& row);
   bool insert(const MapRow& row);
   // Copies the rows of the list and lets `change` change the copy.
   template <typename Fn>

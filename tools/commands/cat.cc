@@ -19,6 +19,7 @@
 #include "io/choice/slice.h"
 #include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
+#include "io/store/lone_shard.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/values/value_rows.h"
@@ -144,6 +145,7 @@ Exit cat_command(CommandLine& line) {
   std::unique_ptr<Store> store = raw ? open_store(path, line.opening()) : open_values(path, line.opening());
   // Scales are not tensors of the view over quantised weights, but of the files.
   if (!raw && dequantized_view(*store) && !has_tensor(*store, name)) store = open_store(path, line.opening());
+  store = local_values(std::move(store));
   Target target = find_target(*store, name);
   Output out(line.flags());
   out.json() ? write_json(out, line.flags(), *store, target) : write_text(out, line.flags(), *store, target);

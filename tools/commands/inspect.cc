@@ -14,6 +14,8 @@
 // status 1: a problem was found in one of them.
 #include <filesystem>
 
+#include "convert/dialects/fsdp/packed_by.h"
+#include "convert/open/shard_facts.h"
 #include "core/base/error.h"
 #include "hf/draft_of_model.h"
 #include "hf/quantized/dequantized_store.h"
@@ -90,17 +92,19 @@ Exit write_json(Output& out, const CommandLine& line, const Options& options) {
 // The card of one checkpoint, and below it the map, the objects or the tree.
 void write_text(Output& out, const Store& store, const std::string& path, const Options& options,
                 bool verbose) {
-  write_card(out, store, path);
+  const std::optional<ShardFacts> shard = shard_facts(store);
+  const std::optional<PackedBy> packing = packed_by(store);
+  write_card(out, store, path, {shard ? &*shard : nullptr, packing ? &*packing : nullptr});
   if (options.map) {
     TensorChoice choice{*options.map, false};
-    write_holders(out, store, choice.choose(store));
+    write_holders(out, store, choice.choose(store), shard ? &*shard : nullptr);
   } else if (options.groups) {
     write_optimizer_groups(out, store);
   } else if (options.args) {
     out.line("");
     write_object_values(out, store, options.tree);
   } else {
-    write_tree(out, store, options.tree, !verbose);
+    write_tree(out, store, options.tree, !verbose, shard ? &*shard : nullptr);
     if (verbose && !store.objects().empty()) {
       out.line("");
       write_object_values(out, store, options.tree);

@@ -6,8 +6,10 @@
 //
 // Several paths are several lists, each below its path. -q prints names only, for scripts. With --as, the
 // list shows a rank of a training run (ls_as.h). Exit status 1: the checkpoint has a problem.
+#include "convert/open/shard_facts.h"
 #include "io/file/open_options.h"
 #include "io/file/parallel.h"
+#include "io/store/lone_shard.h"
 #include "io/store/store.h"
 #include "io/values/digest.h"
 #include "io/values/tensor_reader.h"
@@ -29,22 +31,26 @@ struct Listed {
   std::string path;
   std::unique_ptr<Store> store;
   std::vector<i64> tensors;
+  std::unique_ptr<Store> values{};  // of the store; of one rank's file as far as it has them
   std::vector<std::string> digests{};
-  std::optional<Error> error{};  // then there is nothing else
+  std::optional<ShardFacts> shard{};  // of one rank's file
+  std::optional<Error> error{};       // then there is nothing else
 
   const std::string* digest(std::size_t i) const { return digests.empty() ? nullptr : &digests[i]; }
+  const ShardFacts* facts() const { return shard ? &*shard : nullptr; }
 };
 
 void write_json(Output& out, bool lines, const std::vector<Listed>& lists) {
   std::vector<TensorRows> rows;
   for (const Listed& l : lists)
-    rows.push_back(
-        {l.path,
-         l.store.get(),
-         l.tensors.size(),
-         [&l](JsonWriter& json, std::size_t i) { write_tensor(json, *l.store, l.tensors[i], l.digest(i)); },
-         {},
-         l.error ? &*l.error : nullptr});
+    rows.push_back({l.path,
+                    l.store.get(),
+                    l.tensors.size(),
+                    [&l](JsonWriter& json, std::size_t i) {
+                      write_tensor(json, *l.store, l.tensors[i], l.digest(i), l.facts());
+                    },
+                    {},
+                    l.error ? &*l.error : nullptr});
   write_rows(out, "ls", lines, rows);
 }
 
@@ -57,7 +63,7 @@ void write_text(Output& out, const std::vector<Listed>& lists, bool names_only) 
     }
     if (lists.size() > 1)
       out.line(cat(&l == &lists[0] ? "" : "\n", out.styled(Style::kBold, escaped(l.path, 4096))));
-    write_tensors(out, *l.store, l.tensors, l.digests);
+    write_tensors(out, *l.store, l.tensors, l.digests, l.facts());
   }
 }
 
@@ -93,7 +99,9 @@ Exit ls_command(CommandLine& line) {
     l.error = each.attempt(path, [&] {
       l.store = open_store(path, line.opening());
       l.tensors = chosen.choose(*l.store);
-      for (i64 t : digest ? l.tensors : std::vector<i64>()) total += TensorReader::tensor_bytes(*l.store, t);
+      l.shard = shard_facts(*l.store);
+      l.values = local_view(*l.store);
+      for (i64 t : digest ? l.tensors : std::vector<i64>()) total += TensorReader::tensor_bytes(*l.values, t);
     });
   }
   if (digest) {
@@ -101,7 +109,7 @@ Exit ls_command(CommandLine& line) {
     for (Listed& l : lists)
       if (!l.error)
         l.error = each.attempt(l.path, [&] {
-          l.digests = tensor_digests(*l.store, l.tensors, threads, [&](i64 bytes) { progress.add(bytes); });
+          l.digests = tensor_digests(*l.values, l.tensors, threads, [&](i64 bytes) { progress.add(bytes); });
         });
   }
   check_unchanged(line.opening());

@@ -15,6 +15,7 @@
 #include "io/file/open_options.h"
 #include "io/file/parallel.h"
 #include "io/json/json_writer.h"
+#include "io/store/lone_shard.h"
 #include "io/store/store.h"
 #include "io/values/tensor_reader.h"
 #include "io/values/tensor_stats.h"
@@ -89,7 +90,7 @@ std::vector<Measured> measure(const CommandLine& line, const ChosenPaths& chosen
   for (const std::string& path : chosen.paths) {
     Measured& m = all.emplace_back(Measured{path, nullptr, {}});
     m.error = each.attempt(path, [&] {
-      m.store = raw ? open_store(path, line.opening()) : open_values(path, line.opening());
+      m.store = local_values(raw ? open_store(path, line.opening()) : open_values(path, line.opening()));
       m.tensors = choose(chosen, *m.store, path, line.opening());
       for (i64 t : m.tensors) total += TensorReader::tensor_bytes(*m.store, t);
     });

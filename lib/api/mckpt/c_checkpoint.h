@@ -14,11 +14,16 @@ MCKPT_API mckpt_checkpoint* mckpt_open(const char* path, const char* const* sett
 /* A view under the names of fsdp_dtensor. Settings: those of SourceOptions. */
 MCKPT_API mckpt_checkpoint* mckpt_open_as_fsdp(const char* path, const char* const* settings,
                                                mckpt_error** error);
+/* One rank's file with the shapes that the rank had. Settings: those of OpenOptions. */
+MCKPT_API mckpt_checkpoint* mckpt_open_local(const char* path, const char* const* settings,
+                                             mckpt_error** error);
 MCKPT_API void mckpt_checkpoint_free(mckpt_checkpoint* checkpoint);
 
 MCKPT_API const char* mckpt_checkpoint_format(const mckpt_checkpoint* checkpoint);
 /* {"path", "format", "ranks", "facts": {name: value}, "findings": [Finding]} */
 MCKPT_API char* mckpt_checkpoint_json(const mckpt_checkpoint* checkpoint, mckpt_error** error);
+/* {"shard": one rank's file, "packing": of Megatron-FSDP}: as docs/json.md has them of `inspect`; each may be null */
+MCKPT_API char* mckpt_writer_json(const mckpt_checkpoint* checkpoint, mckpt_error** error);
 /* {"objects": [Object]} */
 MCKPT_API char* mckpt_objects_json(const mckpt_checkpoint* checkpoint, mckpt_error** error);
 /* The value of an object as a literal of Python; "" if it is not made of numbers, texts, lists and the like alone. */

@@ -3,6 +3,7 @@
 //
 //   duplicate_keys      [**]M     both layers of the group write decoder.layers.0.self_attention.*
 //   layers_lost         8 layers, pp 2, first stage 3, last stage 4: no stage has layer 3
+//   last_stage_empty    M*|/M*    the last stage has MTP and the output layer, and no layer of the main part
 #include "core/hybrid/pattern_warnings.h"
 
 #include "core/base/text.h"
@@ -31,6 +32,13 @@ std::vector<PatternWarning> pattern_warnings(const LayerPattern& pattern) {
       out.push_back(
           {"shared_family", who + "share a name family: a key does not tell which of them it belongs to"});
   }
+  if (pattern.segments.size() > 1 && pattern.segments.back().item_count == 0)
+    out.push_back(
+        {"last_stage_empty",
+         cat("segment ", pattern.segments.size() - 1,
+             ", the last one, has no layer of the main part: versions of Megatron that apply the final norm ",
+             "behind the last layer of a stage apply it nowhere",
+             pattern.mtp_depths > 0 ? ", and MTP and the output layer read values without it" : "")});
   return out;
 }
 

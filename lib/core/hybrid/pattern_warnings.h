@@ -21,7 +21,7 @@ struct PatternWarning {
   std::string message;
 };
 
-// Groups in which two layers share names of parameters.
+// Groups in which two layers share names of parameters, and a last stage without layers.
 std::vector<PatternWarning> pattern_warnings(const LayerPattern& pattern);
 
 // Warnings about running one pipeline stage of the pattern, `main` being its part before the first '/'.

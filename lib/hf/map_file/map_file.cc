@@ -86,6 +86,33 @@ int dimension_of(const JsonMember& m) {
   return static_cast<int>(dim);
 }
 
+// The texts of a list of `mckpt mappings show`; nothing for another value.
+std::optional<std::vector<std::string>> texts_of(const JsonMember& m) {
+  std::vector<std::string> out;
+  if (!m.value.is(JsonType::kArray)) return std::nullopt;
+  for (const JsonValue& text : m.value.array(m.name)) {
+    if (!text.is(JsonType::kString)) return std::nullopt;
+    out.push_back(printable(text.string(m.name), m.name));
+  }
+  return out;
+}
+
+// "hugging_face" and "shapes" of `mckpt mappings show`, which has the names in one list and the shapes in
+// another. False: the row has [name, shape] pairs, and no "shapes".
+bool read_shown_sources(const JsonValue& object, MapRow& row) {
+  std::optional<std::vector<std::string>> names, shapes;
+  for (const JsonMember& m : object.object("a row")) {
+    if (m.name == "hugging_face") names = texts_of(m);
+    if (m.name == "shapes" && !(shapes = texts_of(m))) fault(m.name, "must be a list of shapes");
+  }
+  if (!shapes) return false;
+  if (!names || names->size() != shapes->size())
+    fault("hugging_face", "must be a list of names beside 'shapes', one name for each shape");
+  for (std::size_t i = 0; i < names->size(); i++) row.sources.push_back({(*names)[i], (*shapes)[i]});
+  row.as_shown = true;
+  return true;
+}
+
 // [["model.layers.{L}.mlp.gate_proj.weight", "ffn hidden"], ...]
 std::vector<MapRow::Source> sources_of(const JsonMember& m) {
   if (!m.value.is(JsonType::kArray)) fault(m.name, "must be a list of [name, shape]");
@@ -105,7 +132,9 @@ std::vector<MapRow::Source> sources_of(const JsonMember& m) {
 // not both.
 MapRow row_of(const JsonValue& object) {
   MapRow row;
+  const bool shown = read_shown_sources(object, row);
   for (const JsonMember& m : object.object("a row")) {
+    if (shown && (m.name == "hugging_face" || m.name == "shapes")) continue;
     if (m.name == "megatron")
       row.megatron = text_of(m);
     else if (m.name == "rule")
@@ -151,7 +180,7 @@ MapUnread unread_of(const JsonValue& object) {
     if (m.name == "name")
       unread.name = text_of(m);
     else if (m.name == "copy_of")
-      unread.copy_of = text_of(m);
+      unread.copy_of = m.value.is(JsonType::kNull) ? "" : text_of(m);
     else if (m.name == "reason")
       unread.reason = text_of(m);
     else
@@ -190,6 +219,14 @@ void each_object(const JsonMember& m, Fn&& fn) {
   }
 }
 
+// Whether the file is the answer of `mckpt mappings show` of a family, and its members that a map file does
+// not have.
+bool is_answer(const JsonValue& file) {
+  const JsonValue* schema = file.find("schema");
+  return schema && schema->is(JsonType::kString) && schema->string("").starts_with("mckpt.mappings/");
+}
+bool is_of_answer(std::string_view name) { return name == "schema" || name == "ok"; }
+
 void read_member(const JsonMember& m, MapFile& file) {
   if (m.name == "base") {
     file.base = text_of(m);
@@ -217,7 +254,13 @@ MapFile parse_map_file(std::string_view text) {
   JsonValue json = parse_json(text);
   if (!json.is(JsonType::kObject)) throw Error(Code::kBadMap, "a map file is a JSON object with \"rows\"");
   MapFile file;
-  for (const JsonMember& m : json.object("the map file")) read_member(m, file);
+  const bool answer = is_answer(json);
+  for (const JsonMember& m : json.object("the map file")) {
+    if (answer && m.name == "family")
+      file.base = text_of(m);
+    else if (!answer || !is_of_answer(m.name))
+      read_member(m, file);
+  }
   return file;
 }
 

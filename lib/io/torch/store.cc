@@ -113,6 +113,11 @@ i64 TorchStore::dict_bytes(i64 tensor) const {
   return std::ssize(name(tensor)) - std::ssize(t.name(r.row)) + t.dict_bytes(r.row);
 }
 
+const TorchSharding* TorchStore::sharding(i64 tensor) const {
+  const Row& r = row_at(tensor, 0);
+  return table(r.file).sharding(r.row);
+}
+
 DType TorchStore::dtype(i64 tensor) const {
   const Row& r = row_at(tensor, 0);
   return table(r.file).dtype(r.row);

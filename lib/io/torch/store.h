@@ -34,6 +34,9 @@ class TorchStore final : public Store {
   // The first bytes of the tensor's name that lead to the dict or list with it (TorchTable), and prefixes.
   i64 dict_bytes(i64 tensor) const;
 
+  // How the file states that the tensor is distributed; null: as a whole tensor.
+  const TorchSharding* sharding(i64 tensor) const;
+
   const Checksum* record_sum(i32 file, i64 row) const;  // of the record that has the row; null: there is none
 
   // Adds a tensor that is whole in one file; named by `prefix` and its own name.

@@ -1,19 +1,49 @@
 #!/usr/bin/env bash
-# One file of several ranks has a piece of its tensors: inspect says how much, and --map which rows; nothing calls it whole.
+# One file of several ranks has a piece of its tensors: inspect and ls say how much, of what, and where; the other ranks are
+# unknown, and nothing calls it whole. Values of the piece are read.
 . "$MCKPT_SOURCE/tests/support/common.inc"
 ranks=$MCKPT_SOURCE/test_data/rank_files/verl2_w3
 file=$ranks/model_world_size_3_rank_1.pt
 
-expect 0 "$mckpt" inspect "$file"
-has out "the piece of one rank: 8,847 of 22,516 items; of 30 tensors a part"
+expect 0 "$mckpt" inspect "$file" --tree
+has out "rank 1 of 3; mesh [3] at [1]"
+has out "8,847 of 22,516 items are here; of 30 of 31 tensors a part"
+grep -Eqx 'lm_head.weight +\[21, 32\] +float32 +2.62 KiB +of \[61, 32\] at \[21, 0\]  Shard\(0\)' out || fail "lm_head in the tree"
+expect 0 "$mckpt" ls "$file"
+grep -Eqx 'lm_head.weight +float32 +\[21, 32\] +of \[61, 32\] at \[21, 0\]  Shard\(0\) +2,688 +1 chunk in .*' out || fail "lm_head in ls"
 expect 0 "$mckpt" inspect "$file" --map
 lacks out "every tensor whole"
-grep -Eqx 'lm_head.weight +\[61, 32\] +rows 21 to 41 of 61' out || fail "rows of lm_head"
-grep -Eqx 'model.layers.1.mlp.gate.e_score_correction_bias +\[4\] +whole' out || fail "a whole tensor"
-has out "this is the piece of one rank; open the folder with the files of all ranks to see the others"
+grep -Eqx 'tensor +here +whole +at +placements +r0 r1 r2' out || fail "the columns of the ranks"
+grep -Eqx 'lm_head.weight +\[21, 32\] +\[61, 32\] +\[21, 0\] +Shard\(0\) +\?\? ██ \?\?' out || fail "rows of lm_head"
+grep -Eqx 'model.layers.1.mlp.gate.e_score_correction_bias +\[4\] +\[4\] +\[0\] +whole +\?\? ██ \?\?' out || fail "a whole tensor"
+has out "?? unknown: the files of the other ranks were not opened"
+
+# inspect, ls and their JSON have the same bytes: those of the piece.
+expect 0 "$mckpt" inspect "$file" --json
+cp out inspect.json
+expect 0 "$mckpt" ls "$file" --json
+python - inspect.json out <<'EOF'
+import json, sys
+inspect, ls = (json.load(open(f)) for f in sys.argv[1:])
+assert inspect["bytes"] == sum(t["bytes"] for t in ls["tensors"]) < 55_000, inspect["bytes"]
+shard = inspect["shard"]
+assert (shard["rank"], shard["ranks"], shard["mesh"]) == (1, 3, [{"name": "", "size": 3, "at": 1}])
+local = {t["name"]: t["local_shape"] for t in ls["tensors"]}
+assert local == {t["name"]: t["local_shape"] for t in shard["tensors"]}
+assert inspect["packing"] is None
+EOF
+
+# The values are those of these rows of the whole.
+expect 0 "$mckpt" cat "$file" 'lm_head.weight[0:2, :4]'
+cp out piece
+expect 0 "$mckpt" cat "$ranks" 'lm_head.weight[21:23, :4]'
+cmp piece out || fail "the values of the piece"
+expect 0 "$mckpt" stats "$file" lm_head.weight
+grep -Eq '^lm_head.weight +float32 +\[21, 32\]' out || fail "the statistics of the piece"
+
 # All ranks together have everything, and so has a file that is not one of several.
 expect 0 "$mckpt" inspect "$ranks"
-lacks out "piece of one rank"
+lacks out "items are here"
 expect 0 "$mckpt" convert to-safetensors "$ranks" whole.safetensors --no-sync -q
 expect 0 "$mckpt" inspect whole.safetensors --map
 has out "every tensor whole"

@@ -24,7 +24,7 @@ expect 0 "$mckpt" convert hf-to-fsdp "$model" fsdp --tp 2
 for folder in pt core fsdp; do
   expect 0 "$mckpt" inspect $folder --args
   lacks out '_extra_state'
-  name=$(sed -n 6p out)
+  name=$(sed -n '/^$/{n;p;q}' out)
   case $folder:$name in
     "pt:  mp_rank_00_000_000/args "* | "core:  common.pt "* | "fsdp:  args "*) ;;
     *) fail "$folder: the first object is '$name'" ;;

@@ -16,6 +16,7 @@
 #include "io/store/cover.h"
 #include "io/store/missing_file.h"
 #include "io/store/store.h"
+#include "tools/answers/inspect/shard.h"
 #include "tools/render/output.h"
 #include "tools/render/text_table.h"
 
@@ -149,60 +150,12 @@ std::string column_titles(const Columns& columns) {
   return out;
 }
 
-// How many items of the tensor the file has.
-i64 held_items(const Store& store, i64 tensor) {
-  i64 items = 0;
-  for (i64 i = 0; i < store.chunk_count(tensor); i++)
-    if (const Chunk c = store.chunk(tensor, i); !c.replica) items += Shape(c.sizes).items();
-  return items;
-}
-
-// "rows 21 to 41 of 61", or the box.
-std::string box_text(const Chunk& c, std::span<const i64> dims) {
-  if (std::ranges::equal(c.sizes, dims)) return "whole";
-  if (!whole_rows(c, dims)) return cat("the box ", dims_to_string(c.offsets), " + ", dims_to_string(c.sizes));
-  const i64 first = c.offsets[0], rows = c.sizes[0];
-  if (rows == 0) return "no items";
-  return cat(rows == 1 ? cat("row ", first) : cat("rows ", first, " to ", first + rows - 1), " of ", dims[0]);
-}
-
-// The piece of one rank, of which the other ranks' files are not here.
-void write_piece(Output& out, const Store& store, std::span<const i64> tensors) {
-  TextTable table({{"tensor", Align::kLeft}, {"shape", Align::kLeft}, {"in this file", Align::kLeft, true}});
-  for (i64 t : tensors) {
-    std::string held;
-    for (i64 i = 0; i < store.chunk_count(t); i++)
-      held += cat(i ? "; " : "", box_text(store.chunk(t, i), store.dims(t)));
-    table.row({escaped(store.name(t)), dims_to_string(store.dims(t)), held.empty() ? "nothing" : held});
-  }
-  out.line("");
-  table.write(out);
-  out.line("");
-  out.line("this is the piece of one rank; open the folder with the files of all ranks to see the others");
-}
-
 }  // namespace
 
-bool is_piece(const Store& store) {
-  for (i64 t = 0; t < store.tensor_count(); t++)
-    if (held_items(store, t) < store.shape(t).items()) return Columns(store).holders <= 1;
-  return false;
-}
-
-std::string piece_text(const Store& store) {
-  i64 held = 0, all = 0, partly = 0;
-  for (i64 t = 0; t < store.tensor_count(); t++) {
-    const i64 items = held_items(store, t), whole = store.shape(t).items();
-    held += items, all += whole, partly += items < whole;
-  }
-  return cat("the piece of one rank: ", with_commas(held), " of ", with_commas(all), " items; of ",
-             counted(partly, "tensor"), " a part");
-}
-
-void write_holders(Output& out, const Store& store, std::span<const i64> tensors) {
+void write_holders(Output& out, const Store& store, std::span<const i64> tensors, const ShardFacts* facts) {
   const Signs& signs = out.unicode() ? kUnicodeSigns : kAsciiSigns;
   Columns columns(store);
-  if (!tensors.empty() && is_piece(store)) return write_piece(out, store, tensors);
+  if (!tensors.empty() && facts) return write_shard_map(out, store, tensors, *facts);
   if (columns.holders <= 1) {
     out.line("");
     return out.line(

@@ -15,13 +15,9 @@ namespace mckpt::impl {
 
 class Output;
 class Store;
+struct ShardFacts;
 
-// Whether the checkpoint is one file that has parts of its tensors: the piece of one rank.
-bool is_piece(const Store& store);
-// "the piece of one rank: 7,600 of 22,516 items; of 30 tensors a part".
-std::string piece_text(const Store& store);
-
-// The map of these tensors as text, with its legend.
-void write_holders(Output& out, const Store& store, std::span<const i64> tensors);
+// The map of these tensors as text, with its legend. `facts`: of one rank's file; null for any other store.
+void write_holders(Output& out, const Store& store, std::span<const i64> tensors, const ShardFacts* facts);
 
 }  // namespace mckpt::impl

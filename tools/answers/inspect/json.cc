@@ -3,11 +3,15 @@
 
 #include <optional>
 
+#include "convert/dialects/fsdp/packed_by.h"
+#include "convert/open/about_json.h"
 #include "convert/open/rank_parameters.h"
+#include "convert/open/shard_facts.h"
 #include "core/items/dtype.h"
 #include "hf/adapter/adapted_store.h"
 #include "io/json/json_writer.h"
 #include "io/store/format.h"
+#include "io/store/lone_shard.h"
 #include "io/store/open/beside.h"
 #include "io/store/store.h"
 #include "io/store/summary.h"
@@ -31,7 +35,7 @@ void write_amount(JsonWriter& json, const Amount& a) {
 
 void write_checkpoint_json(JsonWriter& json, const Store& store, const std::string& path, bool values,
                            bool groups) {
-  StoreSummary s = summarize(store);
+  StoreSummary s = summarize(*local_view(store));
   const bool copies = store.driver().ranks_apart && store.ranks() > 1;
   const std::optional<i64> once = copies ? parameters_of_ranks(store) : std::nullopt;
   json.field("root", store.root()).field("format", format_text(store.format()));
@@ -66,6 +70,10 @@ void write_checkpoint_json(JsonWriter& json, const Store& store, const std::stri
   json.end_object().key("objects");
   write_objects_json(json, store, values);
   if (groups) write_optimizer_groups(json.key("optimizer_groups"), store);
+  const std::optional<ShardFacts> shard = shard_facts(store);
+  write_shard(json.key("shard"), store, shard ? &*shard : nullptr);
+  const std::optional<PackedBy> packing = packed_by(store);
+  write_packing(json.key("packing"), store, packing ? &*packing : nullptr);
   json.key("problems");
   write_findings(json, store.findings());
 }

@@ -14,16 +14,19 @@
 #include <cstdio>
 #include <map>
 
+#include "convert/dialects/fsdp/packed_by.h"
 #include "convert/open/rank_parameters.h"
+#include "convert/open/shard_facts.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
 #include "hf/adapter/adapted_store.h"
 #include "io/choice/name_tree.h"
+#include "io/store/lone_shard.h"
 #include "io/store/open/beside.h"
 #include "io/store/store.h"
 #include "io/store/summary.h"
-#include "tools/answers/inspect/holders.h"
+#include "tools/answers/inspect/shard.h"
 #include "tools/render/output.h"
 #include "tools/render/text_table.h"
 
@@ -157,8 +160,9 @@ void write_objects(Output& out, const Store& store) {
 // counted only.
 class TreeWriter {
  public:
-  TreeWriter(const Store& store, bool unicode, i64 most_lines)
-      : store_(store), unicode_(unicode), room_(most_lines) {}
+  // `shard`: of one rank's file; `store` then has the local shapes.
+  TreeWriter(const Store& store, const ShardFacts* shard, bool unicode, i64 most_lines)
+      : store_(store), shard_(shard), unicode_(unicode), room_(most_lines) {}
 
   // The top level hangs on nothing.
   void write(Output& out, const std::vector<NameTree>& tree) {
@@ -185,18 +189,35 @@ class TreeWriter {
       return;
     }
     bool tensor = t.tensor >= 0;
-    table_.row({cat(indent, hook, escaped(t.label)), t.copies > 1 ? cat("x", t.copies) : "",
-                tensor ? dims_to_string(store_.dims(t.tensor)) : counted(t.tensors, "tensor"),
-                tensor ? std::string(dtype_name(store_.dtype(t.tensor))) : "",
-                cat(human_bytes(t.bytes), t.copies > 1 ? " each" : "")});
+    std::vector<std::string> cells = {
+        cat(indent, hook, escaped(t.label)), t.copies > 1 ? cat("x", t.copies) : "",
+        tensor ? dims_to_string(store_.dims(t.tensor)) : counted(t.tensors, "tensor"),
+        tensor ? std::string(dtype_name(store_.dtype(t.tensor))) : "",
+        cat(human_bytes(t.bytes), t.copies > 1 ? " each" : "")};
+    if (shard_) cells.push_back(tensor ? whole_text(shard_->tensors[t.tensor]) : "");
+    table_.row(cells);
+  }
+
+  static std::vector<TextTable::Column> columns(bool shard) {
+    using enum Align;
+    std::vector<TextTable::Column> out = {{"", kLeft}, {"", kRight}, {"", kLeft}, {"", kLeft}, {"", kRight}};
+    if (shard) out.push_back({"", kLeft});
+    return out;
   }
 
   const Store& store_;
+  const ShardFacts* shard_;
   bool unicode_;
   i64 room_, hidden_ = 0;
-  TextTable table_{
-      {{"", Align::kLeft}, {"", Align::kRight}, {"", Align::kLeft}, {"", Align::kLeft}, {"", Align::kRight}}};
+  TextTable table_{columns(shard_ != nullptr)};
 };
+
+// Who packed it, or the packing that is nearest.
+void write_packing(Output& out, const Store& store, const PackedBy& by) {
+  out.line(cat(by.fits() ? "packed by " : "boxes fit no packing; the nearest is ", to_string(by)));
+  for (const std::string& remark : by.remarks) out.line(cat("  ", remark));
+  if (!by.fits()) out.line(cat("  ", disagreement_text(store, by)));
+}
 
 }  // namespace
 
@@ -211,24 +232,27 @@ std::string human_count(i64 n) {
   return cat(text, " (", with_commas(n), ")");
 }
 
-void write_card(Output& out, const Store& store, const std::string& path) {
-  StoreSummary summary = summarize(store);
+void write_card(Output& out, const Store& store, const std::string& path, const About& about) {
+  const std::unique_ptr<Store> local = local_view(store);
+  StoreSummary summary = summarize(*local);
   out.line(out.styled(Style::kBold, first_line(store, path)));
   out.line(format_line(store));
   std::vector<std::string> beside;
   for (const std::string& name : checkpoints_beside(model_path(path, store.opening()), store))
     beside.push_back(escaped(name));
   if (!beside.empty()) out.line(cat("beside this checkpoint, not shown: ", listed(beside)));
-  write_parts(out, store, summary);
-  if (is_piece(store)) out.line(piece_text(store));
+  write_parts(out, *local, summary);
+  if (about.shard) write_shard_card(out, store, *about.shard);
   if (!summary.dtypes.empty()) out.line(dtype_shares(summary));
+  if (about.packing) write_packing(out, store, *about.packing);
 }
 
-void write_tree(Output& out, const Store& store, bool whole, bool objects) {
+void write_tree(Output& out, const Store& store, bool whole, bool objects, const ShardFacts* shard) {
   if (store.tensor_count() > 0) {
     out.line("");
-    std::vector<NameTree> tree = name_tree(store, natural_order(store), !whole);
-    TreeWriter(store, out.unicode(), whole ? INT64_MAX : kMostTreeLines).write(out, tree);
+    const std::unique_ptr<Store> local = local_view(store);
+    std::vector<NameTree> tree = name_tree(*local, natural_order(store), !whole);
+    TreeWriter(*local, shard, out.unicode(), whole ? INT64_MAX : kMostTreeLines).write(out, tree);
   }
   if (objects) write_objects(out, store);
 }

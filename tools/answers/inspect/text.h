@@ -10,13 +10,21 @@ namespace mckpt::impl {
 
 class Output;
 class Store;
+struct PackedBy;
+struct ShardFacts;
+
+// What is known about the writer of a checkpoint.
+struct About {
+  const ShardFacts* shard = nullptr;  // of one rank's file
+  const PackedBy* packing = nullptr;  // of a save of Megatron-FSDP
+};
 
 // The format, the parts and what is not a tensor.
-void write_card(Output& out, const Store& store, const std::string& path);
+void write_card(Output& out, const Store& store, const std::string& path, const About& about);
 
-// The tree of all tensors, layers that are alike folded; `whole`: unfolded, and however long it is. `objects`: the names
-// of what is not a tensor below it.
-void write_tree(Output& out, const Store& store, bool whole, bool objects);
+// The tree of all tensors, layers that are alike folded; `whole`: unfolded, and however long it is.
+// `objects`: the names of what is not a tensor below it.
+void write_tree(Output& out, const Store& store, bool whole, bool objects, const ShardFacts* shard);
 
 // "1.24 B (1,235,814,400)"; small numbers are printed alone.
 std::string human_count(i64 n);

@@ -10,8 +10,9 @@ namespace mckpt::impl {
 struct GridOrigin {
   std::string_view name;
   std::string value;
-  std::string_view from;  // kFromOption, kFromArgs or kByDefault
+  std::string_view from;  // one of these:
 };
-inline constexpr std::string_view kFromOption = "option", kFromArgs = "args", kByDefault = "default";
+inline constexpr std::string_view kFromOption = "option", kFromArgs = "args", kFromBoxes = "boxes",
+                                  kByDefault = "default";
 
 }  // namespace mckpt::impl

@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <optional>
 
+#include "convert/open/shard_facts.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/values/tensor_reader.h"
+#include "tools/answers/inspect/shard.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
 #include "tools/render/text_table.h"
@@ -67,11 +69,19 @@ void append_place(std::string& out, const Store& store, i64 tensor, std::vector<
   out += " files";
 }
 
+// Of the tensor, or of what the file of one rank has of it.
+i64 bytes_here(const Store& store, i64 tensor, const ShardFacts* shard) {
+  if (shard == nullptr) return TensorReader::tensor_bytes(store, tensor);
+  return dtype_bytes(store.dtype(tensor), Shape(shard->tensors[tensor].local).items());
+}
+
 }  // namespace
 
-void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::string* sha256) {
+void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::string* sha256,
+                  const ShardFacts* shard) {
   json.field("name", store.name(tensor)).field("dtype", dtype_name(store.dtype(tensor)));
-  json.field("shape", store.dims(tensor)).field("bytes", TensorReader::tensor_bytes(store, tensor));
+  json.field("shape", store.dims(tensor)).field("bytes", bytes_here(store, tensor, shard));
+  if (shard) json.field("local_shape", std::span<const i64>(shard->tensors[tensor].local));
   if (is_whole(store, tensor)) {
     Chunk c = store.chunk(tensor, 0);
     json.field("file", file_label(store, c.file));
@@ -86,11 +96,12 @@ void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::s
 }
 
 void write_tensors(Output& out, const Store& store, std::span<const i64> tensors,
-                   std::span<const std::string> digests) {
+                   std::span<const std::string> digests, const ShardFacts* shard) {
   using enum Align;
   std::vector<TextTable::Column> columns = {
       {"name", kLeft}, {"dtype", kLeft}, {"shape", kLeft}, {"bytes", kRight}, {"where", kLeft}};
   if (!digests.empty()) columns.insert(columns.begin() + 4, {"sha256", kLeft});
+  if (shard) columns[2].title = "here", columns.insert(columns.begin() + 3, {"of the whole", kLeft});
   TextTable table(std::move(columns));
   table.expect(tensors.size());
   std::vector<i32> files;
@@ -98,8 +109,9 @@ void write_tensors(Output& out, const Store& store, std::span<const i64> tensors
     i64 t = tensors[i];
     table.cell_by([&](std::string& to) { append_escaped(to, store.name(t)); });
     table.cell(dtype_name(store.dtype(t)));
-    table.cell_by([&](std::string& to) { append_dims(to, store.dims(t)); });
-    table.cell_by([&](std::string& to) { append_with_commas(to, TensorReader::tensor_bytes(store, t)); });
+    table.cell_by([&](std::string& to) { append_dims(to, shard ? shard->tensors[t].local : store.dims(t)); });
+    if (shard) table.cell(whole_text(shard->tensors[t]));
+    table.cell_by([&](std::string& to) { append_with_commas(to, bytes_here(store, t, shard)); });
     if (!digests.empty()) table.cell(digests[i]);
     table.cell_by([&](std::string& to) { append_place(to, store, t, files); });
     table.end_row();

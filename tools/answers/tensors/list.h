@@ -4,7 +4,8 @@
 //    "file": "model-00002-of-00002.safetensors", "offset": 8728,
 //    "chunks": [{"rank": null, "offsets": [0], "sizes": [16], "file": "...", "offset": 8728, "bytes": 32}]}
 //
-// "file" and "offset" are null for a tensor of several chunks; the chunks have their own.
+// "file" and "offset" are null for a tensor of several chunks; the chunks have their own. Of one rank's file
+// (convert/open/shard_facts.h) sizes in bytes are those of what the file has.
 #pragma once
 
 #include <functional>
@@ -20,12 +21,14 @@ class Error;
 class JsonWriter;
 class Output;
 class Store;
+struct ShardFacts;
 
-// `digests`: one for each tensor, or none.
+// `digests`: one for each tensor, or none. `shard`: of one rank's file; null for any other store.
 void write_tensors(Output& out, const Store& store, std::span<const i64> tensors,
-                   std::span<const std::string> digests);
+                   std::span<const std::string> digests, const ShardFacts* shard);
 // The fields of one object, with all chunks. `sha256`: null without --digest.
-void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::string* sha256);
+void write_tensor(JsonWriter& json, const Store& store, i64 tensor, const std::string* sha256,
+                  const ShardFacts* shard);
 
 // The chosen tensors of one checkpoint as JSON: `write` adds the fields of the i-th of them to an open
 // object, `totals` fields that are about all of them. `store` may be null if there is an error.

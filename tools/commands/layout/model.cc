@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "convert/dialects/fsdp/packed_by.h"
 #include "convert/dialects/fsdp/run.h"
 #include "convert/keys/name_rules.h"
 #include "convert/keys/value_options.h"
@@ -184,12 +185,36 @@ void note_unsavable(const ModelLayout& l, const GlobalFlags& flags) {
                     " is stored in parts, and convert refuses it"));
 }
 
-// The grid of the options, and of the args if the model is a checkpoint that has args.
+// Says who packed the checkpoint, or where its boxes disagree with the nearest packing.
+void note_packing(const Store& store, const PackedBy& by, const GlobalFlags& flags) {
+  note(flags, cat("packed  ", by.fits() ? "by " : "as no packing gives it; the nearest: ", to_string(by)));
+  for (const std::string& remark : by.remarks) note(flags, cat("        ", remark));
+  if (!by.fits()) note(flags, cat("        ", disagreement_text(store, by)));
+}
+
+// Engine, units and cuts by size of the run, where no option says otherwise.
+void follow_packing(FsdpSetup& fsdp, const PackedBy& by, const CommandLine& line) {
+  const PackingGuess& g = by.guess;
+  if (!line.given("--engine")) fsdp.use(g.engine);
+  if (!line.given("--bucket-size")) fsdp.bucket_items = g.bucket_items;
+  if (line.given("--fsdp-unit") || line.given("--strategy") || by.no_trace || !g.shards) return;
+  fsdp.transformer_units = g.transformer_units || !by.has_transformer_layers;
+  fsdp.mamba_units = g.mamba_units || !by.has_mamba_layers;
+  fsdp.hybrid_stack_units = g.stack_units;
+}
+
+// The grid of the options, and of the args and the boxes if the model is a checkpoint that has them.
 void choose_grid(ModelLayout& l, const CommandLine& line, const ShownModel& opened,
                  const LayoutFlags& flags) {
   std::optional<RunSizes> args;
-  if (opened.opened) args = dcp_run_sizes(opened.opened->on_disk());
-  LayoutGrid chosen = layout_grid(line, flags, args ? &*args : nullptr);
+  std::optional<PackedBy> by;
+  if (opened.opened) {
+    args = dcp_run_sizes(opened.opened->on_disk());
+    by = packed_by(opened.opened->on_disk());
+    if (by) note_packing(opened.opened->on_disk(), *by, line.flags());
+    if (by && !by->fits()) by.reset();
+  }
+  LayoutGrid chosen = layout_grid(line, flags, args ? &*args : nullptr, by ? &*by : nullptr);
   print_notes(line.flags(), chosen.notes);
   l.grid = chosen.grid;
   l.grid_from = std::move(chosen.origins);
@@ -197,6 +222,7 @@ void choose_grid(ModelLayout& l, const CommandLine& line, const ShownModel& open
   l.cell = cell_of(l.grid, flags.rank);
   l.fsdp = flags.fsdp.setup(l.grid);
   l.fsdp.strategy = chosen.strategy;
+  if (by) follow_packing(l.fsdp, *by, line);
 }
 
 void lay_out(ModelLayout& l, const ShownModel& opened, const LayoutFlags& flags) {

@@ -17,18 +17,27 @@ from .tensor import Tensor
 from .values import Finding, Object, counted
 
 
-def open(path: Path, *, follow_links: bool = False, model_files: ModelFiles = None, base: Path | None = None) -> Checkpoint:
+def open(
+    path: Path,
+    *,
+    local: bool = False,
+    follow_links: bool = False,
+    model_files: ModelFiles = None,
+    base: Path | None = None,
+) -> Checkpoint:
     """Opens a file or a folder of any format. No tensor is read.
 
     Values of its tensors may be memory that is mapped from the files: a program that touches it after such a file was
     cut off, or after a network file system has lost it, ends with the signal SIGBUS, as with every mapping. Where files
     may change, numpy(copy=True), torch(copy=True) and tobytes() read the bytes instead, and raise an Error.
 
-    follow_links: follow links that lead out of the checkpoint's folder. model_files: which weights are read of a folder with
+    local: open one rank's file with the shapes that the rank had in memory, so that what it has can be read; Checkpoint.shard
+    says where that is in the whole tensors. follow_links: follow links that lead out of the checkpoint's folder. model_files: which weights are read of a folder with
     model.safetensors and an index that does not name it: equal, single or shards. base: the Hugging Face model that an adapter of PEFT
     (LoRA) changes: the adapter's folder is read as that model with it merged.
     """
-    return Checkpoint("mckpt_open", path, {"follow_links": follow_links, "model_files": model_files, "base": base})
+    function = "mckpt_open_local" if local else "mckpt_open"
+    return Checkpoint(function, path, {"follow_links": follow_links, "model_files": model_files, "base": base})
 
 
 @lists(SOURCE)
@@ -66,6 +75,7 @@ class Checkpoint(Mapping[str, Tensor]):
         self._numbers = {name: number for number, name in enumerate(self._names)}
         facts = read_json("mckpt_checkpoint_json", handle)
         self._findings = facts["findings"]
+        self._writer: dict[str, Any] | None = None  # read when it is asked for
         self.path: str = facts["path"]  #: what was opened, behind a tracker file
         self.format: str = facts["format"]  #: for people: "safetensors", "DCP fsdp_dtensor"
         self.ranks: int = facts["ranks"]  #: that wrote it; 1 if the format does not say so
@@ -136,6 +146,25 @@ class Checkpoint(Mapping[str, Tensor]):
     def findings(self) -> list[Finding]:
         """Problems and oddities that opening it has shown."""
         return [Finding(**finding) for finding in self._findings]
+
+    @property
+    def shard(self) -> dict[str, Any] | None:
+        """Of one rank's file: its rank and mesh, and of each tensor local shape, offsets, whole shape and placements, as
+        `mckpt inspect --json` has them (docs/json.md). None for any other checkpoint."""
+        facts: dict[str, Any] | None = self._written_by()["shard"]
+        return facts
+
+    @property
+    def packing(self) -> dict[str, Any] | None:
+        """How a run of Megatron-FSDP packed the checkpoint, recognised by names and boxes alone: engine, units, strategies,
+        ranks, and whether all boxes fit. None where nothing shows that one did."""
+        facts: dict[str, Any] | None = self._written_by()["packing"]
+        return facts
+
+    def _written_by(self) -> dict[str, Any]:
+        if self._writer is None:
+            self._writer = read_json("mckpt_writer_json", self._opened())
+        return self._writer
 
     def objects(self) -> list[Object]:
         """All objects that are not tensors, with a summary of each."""

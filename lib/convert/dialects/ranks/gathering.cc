@@ -3,6 +3,7 @@
 #include "convert/dialects/ranks/gathering.h"
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/fsdp/grid.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
@@ -39,6 +40,7 @@ void RankStates::Gathering::add(i32 file, i64 rank) {
     if (!parts) continue;
     auto known = mine.by_name.find(parts->key);
     if (known == mine.by_name.end()) {
+      if (parts->key.find_first_not_of("0123456789") == std::string::npos) numbered_++;
       unknown_.push_back(cat(file_label(states_, file), ": ", escaped(name)));
       continue;
     }
@@ -56,11 +58,37 @@ void RankStates::Gathering::add(i32 file, i64 rank) {
 
 void RankStates::Gathering::refuse_unknown() const {
   if (unknown_.empty()) return;
+  if (numbered_ == std::ssize(unknown_))
+    throw Error(Code::kUnaccounted,
+                "the states in the ranks' files have numbers, not the names of their parameters")
+        .file(states_.root())
+        .expected("state.<parameter>.exp_avg")
+        .found(unknown_[0])
+        .note(
+            "torch.optim numbers the parameters of its groups; a piece of a rank does not have the shape of its parameter, so that nothing tells which parameter has which number")
+        .help("save the states under the names of `named_parameters()`; or leave out `rank_states`");
   Error e(Code::kUnaccounted, cat("the ranks' files have ", counted(std::ssize(unknown_), "state"),
                                   " of parameters that their ranks do not have"));
   for (std::size_t i = 0; i < std::min<std::size_t>(unknown_.size(), 10); i++) e.note(unknown_[i]);
   throw e.file(states_.root())
       .help("experts have their global numbers; check `source_tp`, `source_ep` and `source_etp`");
+}
+
+std::optional<Finding> RankStates::Gathering::without_states() const {
+  NameSet<std::string> with;
+  for (const State& s : list_) with.insert(s.of().global_name);
+  std::vector<std::string> names;
+  NameSet<std::string> seen;
+  for (const auto& [cell, mine] : cells_)
+    for (const ModelParameter& p : mine.parameters)
+      if (!p.buffer() && p.tied_to < 0 && seen.insert(p.global_name).second && !with.contains(p.global_name))
+        names.push_back(p.global_name);
+  if (names.empty()) return std::nullopt;
+  return Finding{.code = Code::kCounterpart,
+                 .message = cat(names.size(), " of ", counted(std::ssize(seen), "parameter"),
+                                " have no states in the ranks' files: ", listed(names, 5)),
+                 .help = "frozen parameters have none; of others, files or entries are missing",
+                 .warning = true};
 }
 
 }  // namespace mckpt::impl

@@ -33,8 +33,12 @@ class RankStates::Gathering {
   // Adds the states in the file of this rank.
   void add(i32 file, i64 rank);
   const std::deque<State>& states() const { return list_; }
-  // Throws kUnaccounted if a file contains states of parameters that its rank does not have.
+  // Throws kUnaccounted if a file contains states of parameters that its rank does not have, or under numbers
+  // in place of names.
   void refuse_unknown() const;
+  // A warning that names the parameters without states, if there are some; of the parameters that the files
+  // of all ranks should have.
+  std::optional<Finding> without_states() const;
 
  private:
   struct CellParameters {
@@ -53,6 +57,7 @@ class RankStates::Gathering {
   std::map<std::tuple<std::string, bool, i64>, State*> known_;  // by name and part
   std::deque<State> list_;
   std::vector<std::string> unknown_;
+  i64 numbered_ = 0;  // of these, states under numbers
 };
 
 }  // namespace mckpt::impl

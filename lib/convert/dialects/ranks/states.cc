@@ -99,6 +99,7 @@ RankStates::RankStates(const std::string& folder, OpenOptions opening, const Mod
   Gathering all(*this, map, setup, grid, adjust);
   for (i32 f = 0; f < static_cast<i32>(opened_.size()); f++) all.add(f, rank_name(opened_[f].path)->rank);
   all.refuse_unknown();
+  if (std::optional<Finding> without = all.without_states()) findings_.push_back(std::move(*without));
   for (const State& s : all.states()) {
     const Held& first = s.held[0];
     if (is_scalar(table(first.file).dims(first.row), s.field.substr(1)))

@@ -24,6 +24,7 @@
 #include "io/file/place.h"
 #include "io/store/names/iteration_names.h"
 #include "io/store/names/torch_names.h"
+#include "io/store/one_file.h"
 #include "io/store/open/adapter_base.h"
 #include "io/store/open/beside.h"
 #include "io/store/open/checkpoints_below.h"
@@ -76,10 +77,14 @@ std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& ope
   if (name == ".metadata" || name == kTrackerName || name.ends_with(".safetensors.index.json"))
     return open_store(parent_folder(path), opening);
   // A .distcp file is many archives one after the other; only .metadata says what they contain.
-  if (name.ends_with(".distcp"))
+  if (name.ends_with(".distcp")) {
+    const std::string folder = parent_folder(path);
+    if (is_file(cat(folder, "/.metadata"), opening))
+      if (std::unique_ptr<Store> one = one_file_of(open_store(folder, opening), name)) return one;
     throw Error(Code::kUnknownFormat, "this is a data file of a DCP folder, not a checkpoint by itself")
         .file(path)
-        .help(cat("name the folder: ", escaped(parent_folder(path), 4096)));
+        .help(cat("name the folder: ", escaped(folder, 4096)));
+  }
   const InputFile file(path, opening);
   const FileLook look{name, sniff(file), file};
   for (const Driver& driver : all_drivers())

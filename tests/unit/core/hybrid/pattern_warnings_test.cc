@@ -22,12 +22,13 @@ std::string stage(std::string_view pattern, i64 stages) {
   return names(stage_warnings(pattern, Dialect::kGrouped, request));
 }
 
+std::string whole(std::string_view pattern) {
+  return names(pattern_warnings(value_or_throw(check_pattern(pattern, Dialect::kGrouped), pattern)));
+}
+
 TEST(PatternWarnings, GroupsWhoseLayersShareNames) {
-  auto of = [](std::string_view text) {
-    return names(pattern_warnings(value_or_throw(check_pattern(text, Dialect::kGrouped), text)));
-  };
-  EXPECT_EQ(of("[*-]M"), "");
-  EXPECT_EQ(of("[MM]-"), "duplicate_keys ");
+  EXPECT_EQ(whole("[*-]M"), "");
+  EXPECT_EQ(whole("[MM]-"), "duplicate_keys ");
 }
 
 TEST(PatternWarnings, StagesThatLoseLayersOrRunSomeTwice) {
@@ -39,6 +40,13 @@ TEST(PatternWarnings, StagesThatLoseLayersOrRunSomeTwice) {
 
 TEST(PatternWarnings, AStageMayBeValidWhereThePatternIsNot) {
   EXPECT_EQ(stage("MM|[M", 2), "invalid_elsewhere ");
+}
+
+TEST(PatternWarnings, NameALastStageWithoutLayers) {
+  EXPECT_EQ(whole("M*|/M*"), "last_stage_empty ");
+  EXPECT_EQ(whole("M*|M||"), "last_stage_empty ");
+  EXPECT_EQ(whole("M*||M/M*"), "");
+  EXPECT_EQ(whole("/M*"), "");
 }
 
 }  // namespace

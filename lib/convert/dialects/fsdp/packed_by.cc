@@ -1,0 +1,295 @@
+// The search: few grids and units come into question, and most guesses end at their first parameter.
+#include "convert/dialects/fsdp/packed_by.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/fsdp/param_groups.h"
+#include "core/items/shape.h"
+#include "io/store/dcp_dialect.h"
+#include "io/store/lone_shard.h"
+#include "io/store/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+// The ranks of the run as far as its files show: the highest writer, and all before it.
+i64 writers(const Store& store, const StoredParameters& parameters) {
+  i64 most = store.ranks() - 1;
+  for (const StoredParameter& p : parameters.all)
+    for (const StoredPart& part : p.parts)
+      for (i64 i = 0; i < store.chunk_count(part.tensor); i++)
+        if (const Chunk c = store.chunk(part.tensor, i); c.rank < 0)
+          return 0;
+        else
+          most = std::max<i64>(most, c.rank);
+  return most + 1;
+}
+
+// Whether every tensor is cut into even rows over so many ranks, as torch's FSDP2 does.
+bool is_even_over(const Store& store, const StoredParameters& parameters, i64 ranks) {
+  for (const StoredParameter& p : parameters.all)
+    for (const StoredPart& part : p.parts) {
+      const std::span<const i64> dims = store.dims(part.tensor);
+      const i64 each = dims.empty() ? 1 : ceil_div(dims[0], ranks);
+      for (i64 i = 0; i < store.chunk_count(part.tensor); i++) {
+        const Chunk c = store.chunk(part.tensor, i);
+        if (dims.empty() || Shape(c.sizes).items() == 0) continue;
+        if (c.offsets[0] % each != 0 || c.sizes[0] != std::min(each, dims[0] - c.offsets[0])) return false;
+      }
+    }
+  return true;
+}
+
+// Over all ranks, or over groups of them that have copies.
+bool is_even(const Store& store, const StoredParameters& parameters, i64 ranks) {
+  for (i64 shards = 1; shards <= ranks; shards++)
+    if (ranks % shards == 0 && is_even_over(store, parameters, shards)) return true;
+  return false;
+}
+
+// The last ranks may have written nothing, so there may have been a few more.
+std::vector<i64> worlds(i64 writers, i64 step) {
+  std::vector<i64> out;
+  for (i64 w = round_up(writers, step, "the ranks"); std::ssize(out) < 4; w += step) out.push_back(w);
+  const i64 power = static_cast<i64>(std::bit_ceil(static_cast<u64>(out[0])));
+  if (power % step == 0 && std::ranges::find(out, power) == out.end()) out.push_back(power);
+  return out;
+}
+
+// HSDP instances of `dp` ranks: none, copies, or parts.
+std::vector<std::pair<i64, HsdpOuter>> instances(i64 dp) {
+  std::vector<std::pair<i64, HsdpOuter>> out{{1, HsdpOuter::kReplicate}};
+  for (i64 n = 2; n <= dp && n <= 64; n++)
+    if (dp % n == 0) out.insert(out.end(), {{n, HsdpOuter::kReplicate}, {n, HsdpOuter::kShard}});
+  return out;
+}
+
+// The most HSDP instances among which the nearest packing is looked for.
+constexpr i64 kMostInstances = 4;
+
+// The shards of a buffer that so many ranks share.
+i64 shards_of(i64 ranks, const Grid& grid) { return place_of(0, ranks, grid.hsdp, grid.outer).world; }
+
+class Search {
+ public:
+  Search(const Store& store, DcpDialect dialect)
+      : store_(store), dialect_(dialect), parameters_(stored_parameters(store, dialect)) {
+    for (const StoredParameter& p : parameters_.all) {
+      has_transformer_ |= p.layer_class == UnitClass::kTransformerLayer;
+      has_mamba_ |= p.layer_class == UnitClass::kMambaLayer;
+      has_second_names_ |= p.alike >= 0;
+      items_ += Shape(p.dims).items();
+    }
+  }
+
+  std::optional<PackedBy> run() {
+    const i64 ranks = parameters_.all.empty() ? 0 : writers(store_, parameters_);
+    if (ranks == 0) return std::nullopt;
+    const bool by_boxes_alone = dialect_ == DcpDialect::kStateDict;
+    if (by_boxes_alone && (ranks == 1 || is_even(store_, parameters_, ranks))) return std::nullopt;
+    list_guesses(ranks);
+    for (const PackingGuess& guess : guesses_)
+      if (GuessResult r = try_guess(store_, parameters_, guess, false); r.fits())
+        return found(guess, std::move(r));
+    return nearest(by_boxes_alone);
+  }
+
+ private:
+  void list_guesses(i64 ranks) {
+    const i64 tp = tensor_ranks(store_, parameters_, false);
+    const i64 etp = parameters_.experts > 0 ? tensor_ranks(store_, parameters_, true) : 1;
+    find_cuts(store_, parameters_, tp, etp);
+    for (i64 world : worlds(ranks, std::lcm(tp, etp)))
+      for (i64 ep = 1; ep <= std::max<i64>(parameters_.experts, 1); ep++) {
+        Grid grid{.tp = tp, .ep = ep, .etp = etp, .dp = world / tp};
+        if (world % (etp * ep) != 0) continue;
+        if (parameters_.experts > 0 && !experts_fit(store_, parameters_, grid)) continue;
+        for (auto [hsdp, outer] : instances(grid.dp)) {
+          // Instances of one rank have everything whole.
+          if (hsdp > 1 && hsdp == grid.dp && outer == HsdpOuter::kReplicate) continue;
+          grid.hsdp = hsdp, grid.outer = outer;
+          if (parameters_.experts > 0 && grid.edp() % hsdp != 0) continue;
+          add_engines(grid);
+        }
+      }
+    guesses_.insert(guesses_.end(), whole_.begin(), whole_.end());
+  }
+
+  void add_engines(const Grid& grid) {
+    PackingGuess guess;
+    guess.grid = grid;
+    if (dialect_ != DcpDialect::kStateDict) add_units(guess);
+    if (dialect_ == DcpDialect::kFsdpDtensor || (grid.hsdp > 1 && grid.outer == HsdpOuter::kShard)) return;
+    guess.engine = Engine::kV2;
+    add_units(guess);
+  }
+
+  void add_units(PackingGuess guess) {
+    const bool both = has_transformer_ && has_mamba_;
+    auto add = [&](bool transformer, bool mamba, bool stack) {
+      guess.transformer_units = transformer, guess.mamba_units = mamba, guess.stack_units = stack;
+      add_buckets(guess);
+    };
+    if (has_transformer_ || has_mamba_) add(has_transformer_, has_mamba_, false);
+    if (both) add(true, false, false), add(false, true, false);
+    if (both) add(false, false, true);
+    add(false, false, false);
+    if (guess.engine == Engine::kV1 && guess.grid.hsdp == 1) {
+      guess.shards = false;
+      whole_.push_back(guess);
+    }
+  }
+
+  // Only models of more items than a bucket takes are cut by size. The default first: a real run has it.
+  void add_buckets(PackingGuess& guess) {
+    const i64 size = default_bucket_items(guess.engine, guess.grid.dp);
+    for (i64 bucket : size > 0 && items_ >= size ? std::vector<i64>{size, 0} : std::vector<i64>{0})
+      for (bool second : has_second_names_ ? std::vector<bool>{true, false} : std::vector<bool>{false}) {
+        guess.bucket_items = bucket, guess.second_names = second;
+        guesses_.push_back(guess);
+      }
+    guess.bucket_items = 0, guess.second_names = false;
+  }
+
+  PackedBy found(const PackingGuess& guess, GuessResult result) const {
+    PackedBy by{.guess = guess, .result = std::move(result)};
+    by.has_transformer_layers = has_transformer_, by.has_mamba_layers = has_mamba_;
+    by.no_trace = guess.shards && shards_of(guess.grid.dp, guess.grid) == 1 &&
+                  (parameters_.experts == 0 || shards_of(guess.grid.edp(), guess.grid) == 1);
+    name_units(by);
+    remark(by);
+    return by;
+  }
+
+  // Names that other writers have too need more than a few parameters that agree by chance.
+  std::optional<PackedBy> nearest(bool by_boxes_alone) const {
+    const PackingGuess* best = nullptr;
+    GuessResult result;
+    // The grid that is seen at once: looking at every box of every grid would take long.
+    for (const PackingGuess& guess : guesses_) {
+      const Grid& g = guess.grid;
+      if (!guess.shards || g.world() != guesses_[0].grid.world() || g.hsdp > kMostInstances) continue;
+      GuessResult r = try_guess(store_, parameters_, guess, true);
+      if (r.possible && (best == nullptr || r.agreeing > result.agreeing))
+        best = &guess, result = std::move(r);
+    }
+    // Boxes of which half disagree are not those of a packing with a few mistakes.
+    if (best == nullptr || result.agreeing * 2 < result.parameters) return std::nullopt;
+    if (by_boxes_alone && (!parameters_.megatron_names || result.agreeing * 5 < result.parameters * 4))
+      return std::nullopt;
+    return found(*best, std::move(result));
+  }
+
+  void name_units(PackedBy& by) const {
+    const PackingGuess& g = by.guess;
+    if (by.no_trace || !g.shards) return;
+    if (!parameters_.megatron_names) {
+      std::set<std::string> modules;
+      for (const StoredParameter& p : parameters_.all)
+        if (g.transformer_units && !p.layer.empty()) modules.insert(p.layer.substr(0, p.layer.rfind('.')));
+      by.units.assign(modules.begin(), modules.end());
+      return;
+    }
+    if (g.transformer_units && has_transformer_) by.units.emplace_back("TransformerLayer");
+    if (g.mamba_units && has_mamba_) by.units.emplace_back("MambaLayer");
+    if (g.stack_units) by.units.emplace_back("HybridStack");
+  }
+
+  void remark(PackedBy& by) const {
+    const PackingGuess& g = by.guess;
+    if (by.no_trace)
+      by.remarks.emplace_back(
+          "no rank shares a buffer with another, so that units and strategy leave no trace");
+    else if (!g.shards)
+      by.remarks.emplace_back(
+          "every rank has every parameter whole; HSDP instances of one rank each have it so too");
+    else if (g.stack_units)
+      return;
+    else if (!g.has_units() && (has_transformer_ || has_mamba_))
+      by.remarks.emplace_back(
+          "all layers are in the root group: optim and optim_grads have no units in megatron-core 0.19, and a run can be without");
+    else if (has_mamba_ && !g.mamba_units)
+      by.remarks.emplace_back(
+          "Mamba layers are in the root group: the run had TransformerLayer alone as unit");
+    else if (has_transformer_ && !g.transformer_units)
+      by.remarks.emplace_back(
+          "Transformer layers are in the root group: the run had MambaLayer alone as unit");
+  }
+
+  const Store& store_;
+  const DcpDialect dialect_;
+  StoredParameters parameters_;
+  bool has_transformer_ = false, has_mamba_ = false, has_second_names_ = false;
+  i64 items_ = 0;
+  std::vector<PackingGuess> guesses_;
+  std::vector<PackingGuess>
+      whole_;  // every rank has everything: tried last, as small models may have no cuts
+};
+
+std::string box_text(std::span<const i64> offsets, std::span<const i64> sizes) {
+  if (Shape(sizes).items() == 0 || (sizes.empty() && offsets.empty())) return "nothing";
+  return cat(dims_to_string(offsets), " + ", dims_to_string(sizes));
+}
+
+}  // namespace
+
+std::vector<Strategy> PackedBy::strategies() const {
+  if (no_trace) return {};
+  if (!guess.shards) return {Strategy::kNoShard};
+  if (!units.empty()) return {Strategy::kOptimGradsParams};
+  return {Strategy::kOptim, Strategy::kOptimGrads, Strategy::kOptimGradsParams};
+}
+
+std::optional<PackedBy> packed_by(const Store& store) {
+  const std::optional<DcpDialect> dialect = store.driver().dialect;
+  if (!dialect || *dialect == DcpDialect::kPlain || *dialect == DcpDialect::kTorchDist) return std::nullopt;
+  if (is_lone_shard(store)) return std::nullopt;
+  // Pipeline stages that wrote their layers over each other's: no run of Megatron-FSDP has any.
+  if (std::ranges::count(store.findings(), Code::kPipelineLoss, &Finding::code) > 0) return std::nullopt;
+  return Search(store, *dialect).run();
+}
+
+std::string to_string(const PackedBy& by) {
+  const PackingGuess& g = by.guess;
+  std::string out = cat("Megatron-FSDP ", engine_name(g.engine));
+  const std::vector<Strategy> strategies = by.strategies();
+  for (std::size_t i = 0; i < strategies.size(); i++)
+    out += cat(i == 0 ? ", " : " or ", strategy_name(strategies[i]));
+  if (!by.no_trace && g.shards) {
+    out += by.units.empty() ? ", no units" : by.units.size() == 1 ? ", unit " : ", units ";
+    for (std::size_t i = 0; i < by.units.size(); i++) out += cat(i ? " and " : "", escaped(by.units[i]));
+  }
+  out += cat("; ", counted(g.grid.world(), "rank"), ": tp=", g.grid.tp);
+  if (g.grid.ep > 1 || g.grid.etp > 1) out += cat(" ep=", g.grid.ep, " etp=", g.grid.etp);
+  out += cat(" dp=", g.grid.dp);
+  if (g.grid.hsdp > 1)
+    out += cat(" hsdp=", g.grid.hsdp, g.grid.outer == HsdpOuter::kShard ? " (shard)" : " (replicate)");
+  if (g.bucket_items > 0) out += cat("; cut at ", with_commas(g.bucket_items), " items outside units");
+  if (g.shards) {
+    constexpr std::size_t kMost = 6;
+    out += by.result.chunk_items.size() == 1 ? "; chunk factor" : "; chunk factors";
+    for (std::size_t i = 0; i < by.result.chunk_items.size() && i < kMost; i++)
+      out += cat(i ? ", " : " ", with_commas(by.result.chunk_items[i]));
+    if (by.result.chunk_items.size() > kMost) out += " and more";
+  }
+  return out;
+}
+
+std::string disagreement_text(const Store& store, const PackedBy& by) {
+  if (by.fits()) return "";
+  const i64 wrong = by.result.parameters - by.result.agreeing;
+  const std::string out =
+      cat(wrong, " of ", counted(by.result.parameters, "parameter"), wrong == 1 ? " disagrees" : " disagree");
+  if (!by.result.first) return out;
+  const BoxDisagreement& d = *by.result.first;
+  return cat(out, ", first ", escaped(store.name(d.tensor)), " of rank ", d.rank, ": expected ",
+             box_text(d.expected_offsets, d.expected_sizes), ", found ",
+             box_text(d.found_offsets, d.found_sizes));
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,53 @@
+// One rank's file, looked at: the mesh that the ranks form, the rank's place in it, and for each tensor what
+// the file has of it, where that is, and how big the whole is.
+//
+//   rank 1 of 3; mesh [3]; at [1]
+//   model.norm.weight     [21] of [61]  at [21]    Shard(0)
+//   model.q_proj.weight   [8, 64]       the whole  Replicate
+//
+// A file of FSDP2, verl or accelerate says all of it but for the place of a piece that is not an even cut. A
+// .distcp file is told by the .metadata of its folder; its mesh by the packing, where that is recognised. A
+// file of Megatron's ranks has plain tensors: args say the sizes of the grid, the folder is named by the
+// rank's places in it, and the names of its modules say which dimension is cut.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/int.h"
+
+namespace mckpt::impl {
+
+class Store;
+
+// A dimension of the mesh; `name` is empty where the file does not say it.
+struct ShardAxis {
+  std::string name;
+  i64 size = 1;
+  i64 at = -1;  // the rank's place; -1: unknown
+};
+
+// One tensor of the file.
+struct ShardTensor {
+  i64 tensor = 0;
+  std::vector<i64> local{};                   // what the file has
+  std::optional<std::vector<i64>> whole{};    // nothing: unknown
+  std::optional<std::vector<i64>> offsets{};  // of the first item; nothing: the file does not say where
+  std::string placements{};                   // "Shard(0)", "Replicate, Shard(1)"; "" where nothing tells
+};
+
+struct ShardFacts {
+  i64 rank = -1, ranks = -1;  // -1: unknown
+  std::vector<ShardAxis> mesh{};
+  std::vector<ShardTensor> tensors{};  // all of the store, in its order
+};
+
+// Nothing for a store that is not one rank's file.
+std::optional<ShardFacts> shard_facts(const Store& store);
+
+// "rank 1 of 3; mesh [3] at [1]", "rank 5 of 8; mesh tp=2 dp=4 at tp 1, dp 2"
+std::string to_string(const ShardFacts& facts);
+
+}  // namespace mckpt::impl
