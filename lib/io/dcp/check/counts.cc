@@ -184,9 +184,10 @@ void CountChecks::check_stacked_layers() {
   if (dialect_ != DcpDialect::kTorchDist || !facts_.layers) return;
   constexpr std::string_view kLayers = "decoder.layers.";
   struct Stack {
-    i64 layers = 0, tensor = -1;
+    i64 layers, tensor;  // of its first kind
   };
-  std::map<std::string, Stack> stacks;
+  std::vector<Stack> stacks;
+  std::map<std::string, std::size_t> stack_of;
   for (const DcpEntry& e : entries_) {
     if (e.key.section != Section::kModel) continue;
     const std::size_t at = e.key.parameter.find(kLayers), end = at + kLayers.size();
@@ -195,10 +196,12 @@ void CountChecks::check_stacked_layers() {
       continue;
     std::span<const i64> dims = store_.dims(e.tensor);
     if (dims.empty()) continue;
-    Stack& stack = stacks[name_of_stack(e.key.parameter)];
-    stack = {checked_add(stack.layers, dims[0], "the number of layers"), e.tensor};
+    const auto [at_stack, fresh] = stack_of.try_emplace(name_of_stack(e.key.parameter), stacks.size());
+    if (fresh) stacks.push_back({0, e.tensor});
+    i64& layers = stacks[at_stack->second].layers;
+    layers = checked_add(layers, dims[0], "the number of layers");
   }
-  for (const auto& [name, stack] : stacks)
+  for (const Stack& stack : stacks)
     if (stack.layers != *facts_.layers)
       return add(Code::kNumberGap, stack.tensor,
                  cat("the args of the training run say ", said(*facts_.layers, "layer"), ", but ",
