@@ -38,12 +38,17 @@ enum class Ffn : u8 { kNone, kDense, kMoe };
 // the keys and values of an earlier layer, so that it has neither projection.
 enum class KeyValues : u8 { kOwn, kOneTensor, kOfEarlierLayer };
 
+// The kinds of attention layers of a model that saves each kind apart from the other, because their heads may
+// have different sizes: of a window, and of all tokens. kOne: the model does not tell kinds apart.
+enum class AttentionKind : u8 { kOne, kSliding, kGlobal };
+
 // One layer: its mixer of tokens and its feed-forward part. Layers of hybrid stacks have one of the two, all
 // others both.
 struct LayerSpec {
   Mixer mixer = Mixer::kAttention;
   Ffn ffn = Ffn::kDense;
   i32 sizes = 0;  // 0: the tower's own; n: ModelConfig::layer_sizes[n - 1]
+  AttentionKind kind = AttentionKind::kOne;
 
   friend bool operator==(const LayerSpec&, const LayerSpec&) = default;
 };
@@ -134,6 +139,7 @@ struct ModelConfig {
   std::vector<TowerConfig> layer_sizes;  // of text layers that differ from `text`; their `layers` are empty
   i64 layer_input = 0;  // width of what each layer gets from an embedding of its own; 0: there is none
   bool no_context_parallel = false;  // Megatron's model of the family is not built with cp > 1
+  bool own_modules = false;          // its layers are Megatron's own modules, not Transformer Engine's
   MoeConfig moe;
   MlaConfig mla;
   IndexerConfig indexer;

@@ -71,6 +71,11 @@ struct Holding {
       1;  // cells one after the other that have the same part, where the cells are more than the parts
 };
 
+// The part among those that differ: cells one after the other may have the same.
+constexpr Part distinct_part(const Holding& holding, Part part) {
+  return {part.index / holding.copies, part.count / holding.copies};
+}
+
 // One way to make a Megatron parameter from Hugging Face tensors.
 struct Rule {
   std::string_view name;                    // as `mckpt mappings` and map files write it

@@ -48,18 +48,19 @@ std::string key_of(const ModelParameter& p, const Piece& piece, SavedKeys keys) 
 FsdpTensor box_of(const ModelParameter& p, i32 index, const Piece& piece, Rows rows) {
   const Shape& local = p.shape();
   int dim = p.holding->partition_dim;
+  const Part part = distinct_part(*p.holding, p.part);
   FsdpTensor t;
   t.parameter = index;
   t.sizes.assign(local.dims().begin(), local.dims().end());
   t.offsets.assign(t.sizes.size(), 0);
   std::vector<i64> global = t.sizes;
   if (local.rank() > 0) global[0] = piece.rows;
-  if (dim > 0) t.offsets[dim] = p.part.index * local[dim];
+  if (dim > 0) t.offsets[dim] = part.index * local[dim];
   if (local.rank() > 0) {
     t.sizes[0] = rows.count;
-    t.offsets[0] = rows.begin + (dim == 0 ? p.part.index * piece.rows : 0);
+    t.offsets[0] = rows.begin + (dim == 0 ? part.index * piece.rows : 0);
   }
-  if (dim >= 0) global[dim] *= p.part.count;
+  if (dim >= 0) global[dim] *= part.count;
   t.global = Shape(global);
   i64 row_items = local.row_items(), first = (piece.first_row + rows.begin) * row_items;
   t.items = {first, first + rows.count * row_items};

@@ -107,8 +107,9 @@ constexpr Family kFamilies[] = {
      .unread = kUnread,
      .expert_forms = kForms,
      .conditions = kHas,
+     .vocab_divisor = 128,
      .config = kConfig,
-     .facts = {"sarvamai/sarvam-30b", "", "1, ep8, tp2 ep2 etp2, tp2 ep4, tp4"}},
+     .facts = {"sarvamai/sarvam-30b", "", "1, ep8, tp2, tp2 ep2 etp2, tp2 ep4, tp4"}},
 };
 
 }  // namespace

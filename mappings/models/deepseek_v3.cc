@@ -50,7 +50,8 @@ constexpr Family kFamilies[] = {
      .conditions = kHas,
      .vocab_divisor = 1280,
      .config = kV3Config,
-     .facts = {"deepseek-ai/DeepSeek-V3, deepseek-ai/DeepSeek-R1, moonshotai/Kimi-K2-Instruct",
+     .facts = {"deepseek-ai/DeepSeek-V3, deepseek-ai/DeepSeek-R1, moonshotai/Kimi-K2-Instruct, "
+               "moonshotai/Kimi-K2-Thinking",
                "fp8 blocks, int4", "1, ep2, ep8, tp2, tp2 cp2 ep2, tp2 ep2, tp2 ep4, tp4 ep2"}},
     {.name = "deepseek_v2",
      .model_types = kV2,

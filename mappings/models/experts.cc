@@ -279,7 +279,7 @@ constexpr Family kFamilies[] = {
      .expert_forms = kForms,
      .config = kMinimaxConfig,
      .facts = {"MiniMaxAI/MiniMax-M2, MiniMaxAI/MiniMax-M2.5", "fp8 blocks",
-               "1, ep2, ep8, tp2 cp2 ep2, tp2 ep4, tp4 ep2"}},
+               "1, ep2, ep8, tp2 cp2 ep2, tp2 ep4, tp4 ep2, tp8"}},
     {.name = "hy_v3",
      .model_types = kHunyuanTypes,
      .architecture = "HYV3ForCausalLM",

@@ -86,7 +86,7 @@ constexpr Family kFamilies[] = {
      .expert_forms = kForms,
      .conditions = kHas,
      .config = kConfig,
-     .facts = {"zai-org/GLM-4.5V, zai-org/GLM-4.6V", "fp8", "1, tp2, tp2 cp2, tp2 ep2 etp2, tp4"}},
+     .facts = {"zai-org/GLM-4.5V, zai-org/GLM-4.6V", "fp8", "1, tp2, tp2 cp2, tp2 ep2, tp2 ep2 etp2, tp4"}},
 };
 
 }  // namespace

@@ -162,14 +162,15 @@ constexpr Family kFamilies[] = {
     {.name = "nemotron_h",
      .model_types = kTypes,
      .architecture = "NemotronHForCausalLM",
-     .summary = "Nemotron-H, dense and with experts",
+     .summary = "Nemotron-H and Nemotron-3, dense and with experts",
      .sections = kSections,
      .unread = kUnread,
      .expert_forms = kForms,
      .conditions = kHas,
      .config = kConfig,
-     .facts = {"nvidia/Nemotron-H-8B-Base-8K, nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "fp8, nvfp4",
-               "1, ep2, tp2, tp2 cp2, tp2 ep2 etp2, tp2 ep4, tp4"}},
+     .facts = {"nvidia/Nemotron-H-8B-Base-8K, nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16, "
+               "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16, nvidia/NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16",
+               "fp8, nvfp4", "1, ep2, tp2, tp2 cp2, tp2 ep2, tp2 ep2 etp2, tp2 ep4, tp4"}},
 };
 
 }  // namespace

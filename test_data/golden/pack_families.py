@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Packs golden data of many families into families/. usage: pack_families.py ORACLE_DIR...
+"""Packs golden data of many families into families/. usage: pack_families.py ORACLE_DIR... [--only MODEL...]
 
 An ORACLE_DIR has the form that pack.py takes. A model becomes one folder (README.md here has the forms of its files): its
-config, the recipes of its weights, what every rank of every run held, and what every rank of a Megatron-FSDP run saved.
+config, the recipes of its weights, what every rank of every run held, what every rank of a Megatron-FSDP run saved, and
+what every rank handed to a torch_dist save.
 Ranks hold much that is equal, so each kind of line is written once, and a rank is a list of lines. The first
 16 hexadecimal digits of the digests are kept. Needs numpy and torch.
 """
@@ -30,10 +31,15 @@ PARTS = [("block_sparse_moe.", "mlp."), ("router.gate.", "gate."), ("shared_mlp.
 HALVES = {"gate_proj": 0, "up_proj": 1}
 
 
+MODEL = []  # the one that is packed: later data were drawn by "MODEL:name"
+
+
 def also(name, shape):
     """More recipes than pack.py knows."""
     names = [name] + [to + name[len(front):] for front, to in IN_MEMORY if name.startswith(front)]
     names += [n.replace(part, to) for n in names for part, to in PARTS if part in n]
+    names += [front + n.removeprefix("backbone.") for n in names for front in ("model.", "") if n.startswith("backbone.")]
+    names += [f"{model}:{n}" for model in MODEL for n in names]
     for n in dict.fromkeys(names):
         yield from pack_candidates(n, shape)
         front, _, leaf = n.removesuffix(".weight").rpartition(".")
@@ -112,18 +118,39 @@ def pack_fsdp(path, out):
         f.write("\n".join([*lines.number, run_lines(tag, golden)[1], *ranks, *wholes]) + "\n")
 
 
+def pack_torch_dist(path, out):
+    """As pack.py has it, and under "objects" how many objects of modules the save has beside the run's own, which these
+    records do not list by rank."""
+    pack.pack_torch_dist(path, out)
+    with open(path.replace(".json", ".dcp.json")) as f:
+        saved = json.load(f)
+    with open(out, "a") as f:
+        f.write(f"objects {saved['other_count'] - sum(name.startswith('common_state/') for name in saved['other_sample'])}\n")
+
+
 def main():
-    for root in sys.argv[1:]:
+    roots, _, only = " ".join(sys.argv[1:]).partition("--only")
+    only = only.split()
+    for root in roots.split():
         for config in sorted(glob.glob(f"{root}/*/hf/config.json")):
             folder = os.path.dirname(os.path.dirname(config))
             model, out = os.path.basename(folder), os.path.join(FAMILIES, os.path.basename(folder))
+            if only and model not in only:
+                continue
+            MODEL[:] = [model]
             pack.pack_model(os.path.join(folder, "hf"), out)
-            pack_ranks(sorted(glob.glob(f"{folder}/tp*.json")), os.path.join(out, "ranks.txt"))
+            if ranks := sorted(glob.glob(f"{folder}/tp*.json")):
+                pack_ranks(ranks, os.path.join(out, "ranks.txt"))
+            for path in sorted(glob.glob(f"{root}/torch_dist/{model}.tp*.json")):
+                if not path.endswith(".dcp.json"):
+                    tag = os.path.basename(path)[len(model) + 1:-len(".json")]
+                    pack_torch_dist(path, os.path.join(out, f"torch_dist.{tag}.txt"))
             for path in sorted(glob.glob(f"{root}/fsdp/{model}.*.json")):
                 if not path.endswith(".dcp.json"):
                     tag = os.path.basename(path)[len(model) + 1:-len(".json")]
                     pack_fsdp(path, os.path.join(out, f"fsdp.{tag}.txt"))
-        pack.pack_buckets(f"{root}/fsdp_layout.json", os.path.join(FAMILIES, "buckets.txt"))
+        if not only:
+            pack.pack_buckets(f"{root}/fsdp_layout.json", os.path.join(FAMILIES, "buckets.txt"))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,8 @@ std::vector<RowRange> cp_slice_on(const HolderRank& rank, const ModelParameter& 
 // The rows of a piece among the rows of its parameter, in the global tensor of the piece.
 std::vector<RowRange> rows_of_piece(std::span<const RowRange> rows, const ModelParameter& p,
                                     const Piece& piece) {
-  i64 global = (p.holding->partition_dim == 0 ? p.part.index * piece.rows : 0) - piece.first_row;
+  const Part part = distinct_part(*p.holding, p.part);
+  i64 global = (p.holding->partition_dim == 0 ? part.index * piece.rows : 0) - piece.first_row;
   std::vector<RowRange> out;
   for (const RowRange& r : rows) {
     i64 begin = std::max(r.begin, piece.first_row), end = std::min(r.end, piece.first_row + piece.rows);

@@ -102,7 +102,7 @@ void read_experts_beside_mlp(const ConfigFields& c, ModelConfig& m) {
 // adds.
 void read_gemma4_dense(const ConfigFields& c, ModelConfig& m) {
   m.layer_input = c.count_or("hidden_size_per_layer_input", 256);
-  m.no_context_parallel = true;
+  m.no_context_parallel = m.own_modules = true;
   if (m.vocab % 128 != 0)
     throw c.unsupported("vocab_size", "is not a multiple of 128, which Megatron's dense model makes of it")
         .expected("a multiple of 128")
@@ -140,7 +140,8 @@ void read_gemma4_layers(const ConfigFields& c, ModelConfig& m, i64) {
     auto [at, first] =
         known.try_emplace({t.key_values, t.head_dim, t.kv_groups}, std::ssize(m.layer_sizes) + 1);
     if (first) m.layer_sizes.push_back(std::move(t));
-    m.text.layers.push_back({Mixer::kAttention, m.moe.experts > 0 ? Ffn::kMoe : Ffn::kDense, at->second});
+    m.text.layers.push_back({Mixer::kAttention, m.moe.experts > 0 ? Ffn::kMoe : Ffn::kDense, at->second,
+                             full[n] ? AttentionKind::kGlobal : AttentionKind::kSliding});
   }
 }
 

@@ -49,14 +49,14 @@ def golden_grids():
             continue
         with open(os.path.join(folder, "ranks.txt")) as f:
             runs = [line.replace("=", "") for line in f if line.startswith("run ")]
-        runs += [name for name in os.listdir(folder) if name.startswith("fsdp.")]
+        runs += [name for name in os.listdir(folder) if name.startswith(("fsdp.", "torch_dist."))]
         grids[model_type(folder)].update(grid(run) for run in runs)
     return grids
 
 
 def write_grids(tested):
     """.facts = {"examples", "quantised", "grids"} of the family that was named last."""
-    place = re.compile(r'(\.name = "(\w+)"(?:(?!\.name = ).)*?\.facts = \{\s*"[^"]*",\s*"[^"]*",\s*)"[^"]*"', re.S)
+    place = re.compile(r'(\.name = "(\w+)"(?:(?!\.name = ).)*?\.facts = \{\s*(?:"[^"]*"\s*)+,\s*"[^"]*",\s*)"[^"]*"', re.S)
     for name in sorted(os.listdir(TABLES)):
         path = os.path.join(TABLES, name)
         with open(path, encoding="utf-8") as f:

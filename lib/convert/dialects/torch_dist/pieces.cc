@@ -67,7 +67,7 @@ class Translation {
 
   void gather();
   bool has(const ModelParameter& p, std::span<const SavedForm> forms, std::string_view kind) const;
-  std::string stored_name(ModelParameter& p) const;
+  SavedName stored_name(ModelParameter& p) const;
   void add(const Sought& s, std::string_view kind);
   bool add_form(const ModelParameter& p, const SavedForm& form, std::string_view kind);
   void put_whole(std::string_view kind, const ModelParameter& p, std::vector<i64> dims, StorePiece piece);
@@ -77,12 +77,12 @@ class Translation {
   void refuse_rest_of(i64 t, i64 taken) const;
   void refuse_gathered() const;
   [[noreturn]] void refuse_odd() const;
-  std::optional<StorePiece> find(std::string_view kind, std::string_view name) const;
+  std::optional<StorePiece> find(std::string_view kind, const SavedName& name) const;
   std::vector<i64> dims_of(const StorePiece& piece) const {
     std::span<const i64> dims = source_.dims(piece.tensor).subspan(piece.at.size());
     return {dims.begin(), dims.end()};
   }
-  bool is_flat(std::string_view kind, std::string_view name, const StorePiece& piece) const;
+  bool is_flat(std::string_view kind, const SavedName& name, const StorePiece& piece) const;
   void put(std::string_view kind, std::string_view name, std::vector<i64> dims,
            std::vector<StorePiece> pieces);
 
@@ -107,9 +107,9 @@ void Translation::gather() {
   }
 }
 
-std::optional<StorePiece> Translation::find(std::string_view kind, std::string_view name) const {
+std::optional<StorePiece> Translation::find(std::string_view kind, const SavedName& name) const {
   const Names& names = kinds_.find(kind)->second;
-  for (TorchDistPlace& place : torch_dist_places(name)) {
+  for (TorchDistPlace& place : torch_dist_places(name.text, name.in_stack)) {
     auto found = names.find(place.name);
     if (found == names.end()) continue;
     std::span<const i64> dims = source_.dims(found->second);
@@ -122,7 +122,7 @@ std::optional<StorePiece> Translation::find(std::string_view kind, std::string_v
 
 // Whether a state is stored as a flat list of items, as older saves have it: its shape differs from the shape
 // of the weight.
-bool Translation::is_flat(std::string_view kind, std::string_view name, const StorePiece& piece) const {
+bool Translation::is_flat(std::string_view kind, const SavedName& name, const StorePiece& piece) const {
   if (kind.empty()) return false;
   std::optional<StorePiece> weight = find("", name);
   return weight && !std::ranges::equal(source_.dims(weight->tensor), source_.dims(piece.tensor));
@@ -150,15 +150,18 @@ bool Translation::has(const ModelParameter& p, std::span<const SavedForm> forms,
 // The name under which the checkpoint has the parameter. torch_dist has one name for what a convolution or
 // the final norm is called at run time, so these keep their usual names in the view; a norm keeps the stored
 // name. Megatron's own modules save the norm in front of experts under the name that a fused one would have.
-std::string Translation::stored_name(ModelParameter& p) const {
-  auto stored = [&](const std::string& name) { return has(p, torch_dist_forms(p, name), ""); };
+// Kinds of attention may be saved apart, and are not by programs that leave out Megatron-Bridge's layers.
+SavedName Translation::stored_name(ModelParameter& p) const {
+  auto stored = [&](const SavedName& name) { return has(p, torch_dist_forms(p, name), ""); };
+  const SavedName usual{p.global_name};
+  if (std::optional<SavedName> kind = name_by_kind(p, model_); kind && stored(*kind)) return *std::move(kind);
   if (std::optional<std::string> own = own_norm_of_experts(p))
-    if (!stored(p.global_name) && stored(*own)) return *own;
+    if (!stored(usual) && stored({*own})) return {*std::move(own)};
   std::optional<Respelt> other = other_name(p.global_name);
-  if (!other || !stored(other->name)) return p.global_name;
-  if (stored(p.global_name)) refuse_two_names(p.global_name, other->name);
+  if (!other || !stored({other->name})) return usual;
+  if (stored(usual)) refuse_two_names(p.global_name, other->name);
   if (other_names()[other->row].why == SpellingKind::kUnfusedNorm) p.global_name = other->name;
-  return std::move(other->name);
+  return {std::move(other->name)};
 }
 
 void Translation::add(const Sought& s, std::string_view kind) {

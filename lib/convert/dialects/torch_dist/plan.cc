@@ -33,12 +33,24 @@ bool writes_dense(const Cell& cell) { return cell.cp == 0 && cell.dp == 0; }
 bool writes_experts(const Cell& cell) { return cell.edp == 0; }
 
 // Modules whose parameters have no extra state: Megatron's own embedding, router and norm of Mamba, torch's
-// convolutions and patches.
+// convolutions and patches, and what Megatron-Bridge adds to layers of Gemma 4.
 bool is_plain_module(std::string_view module) {
-  for (std::string_view end : {"word_embeddings", "mlp.router", "conv1d", "mixer.norm", "patch_embed.proj",
-                               "pos_embed", "output_layer"})
+  for (std::string_view end :
+       {"word_embeddings", "mlp.router", "conv1d", "mixer.norm", "patch_embed.proj", "pos_embed",
+        "output_layer", "per_layer_embedding", "per_layer_input_gate", "per_layer_projection",
+        "per_layer_proj_norm", "post_per_layer_input_norm", "post_moe_layernorm",
+        "post_shared_expert_layernorm", "pre_shared_expert_layernorm", "post_ffn_layernorm"})
     if (module.ends_with(end)) return true;
   return false;
+}
+
+// Whether the parameter's module saves no extra state though its name does not show it: a module of a tower of
+// Hugging Face, a norm of Megatron's own modules in a layer, or a norm that is split over tensor-parallel ranks,
+// as no module of Transformer Engine is.
+bool is_plain(const ModelParameter& p, const ModelConfig& model) {
+  const bool norm = p.row->megatron.ends_with("norm.weight");
+  const bool of_layer = p.section->scope == Scope::kLayers;
+  return is_copied(p) || (norm && ((model.own_modules && of_layer) || p.row->rule.starts_with("column")));
 }
 
 // The module whose extra state is saved beside the parameter; "" if there is none. Only hybrid models save an
@@ -108,19 +120,19 @@ void PlanMaker::add_rank(const Cell& cell, const std::vector<ModelParameter>& pa
     // The last stage's copy of a tied embedding is the embedding.
     if (p.row->needs == Needs::kTied) continue;
     if (!(p.expert() ? writes_experts(cell) : writes_dense(cell))) continue;
-    for (const TorchDistRow& row : torch_dist_rows(p, torch_dist_form(p, run_.own_norms), model_))
+    for (const TorchDistRow& row : torch_dist_rows(p, torch_dist_form(p, model_, run_.own_norms), model_))
       add_row(p, row, static_cast<i32>(cell.rank));
   }
 }
 
 bool PlanMaker::is_stacked(const ModelParameter& p) const {
-  return p.section->scope == Scope::kLayers && (p.section->tower == Tower::kVision || run_.stacked);
+  return p.section->scope == Scope::kLayers && p.section->own_layers &&
+         (p.section->tower == Tower::kVision || run_.stacked);
 }
 
 std::vector<i64> PlanMaker::leading_dims(const ModelParameter& p, const TorchDistPlace& place) const {
   std::vector<i64> dims;
-  const TowerConfig& tower = p.section->tower == Tower::kVision ? model_.vision_tower : model_.text;
-  if (is_stacked(p)) dims.push_back(std::ssize(tower.layers));
+  if (is_stacked(p)) dims.push_back(layers_of_stack(p, model_));
   if (p.expert()) dims.push_back(model_.moe.experts);
   if (dims.size() != place.at.size())
     throw Error(Code::kInternal, "a parameter is at a place of other dimensions than its tensor has")
@@ -132,7 +144,7 @@ std::vector<i64> PlanMaker::leading_dims(const ModelParameter& p, const TorchDis
 void PlanMaker::add_row(const ModelParameter& p, const TorchDistRow& row, i32 rank) {
   const i32 key = keys_.at(row.key);
   const CheckpointKey& k = keys_[key];
-  const TorchDistPlace place = torch_dist_place(row.name, is_stacked(p));
+  const TorchDistPlace place = torch_dist_place(row.name.text, is_stacked(p), row.name.in_stack);
   std::vector<i64> offsets = place.at, sizes(place.at.size(), 1);
   offsets.insert(offsets.end(), row.offsets.begin(), row.offsets.end());
   sizes.insert(sizes.end(), row.sizes.begin(), row.sizes.end());
@@ -159,7 +171,8 @@ void PlanMaker::add_row(const ModelParameter& p, const TorchDistRow& row, i32 ra
       add(s, torch_dist_state(states_[key][s].kind, place.name), states_[key][s].dtype);
   // Norms of Megatron's own modules have no extra state. In front of a dense MLP they have the fused name in
   // any case.
-  if (!run_.own_norms || !own_norm_of_experts(p)) add_extra_state(p, place, rank);
+  if (is_plain(p, model_) || (run_.own_norms && own_norm_of_experts(p))) return;
+  add_extra_state(p, place, rank);
 }
 
 void PlanMaker::add_extra_state(const ModelParameter& p, const TorchDistPlace& place, i32 rank) {
@@ -175,7 +188,15 @@ void PlanMaker::add_extra_state(const ModelParameter& p, const TorchDistPlace& p
 
 bool stacks_layers(const ModelConfig& model, LayerStacks choice) {
   const std::vector<LayerSpec>& layers = model.text.layers;
-  bool alike = std::ranges::all_of(layers, [&](const LayerSpec& l) { return l == layers[0]; });
+  // Two kinds of attention are stacked apart, so that only the widths of MLPs must agree there.
+  auto ffn_of = [&](const LayerSpec& l) {
+    return l.sizes == 0 ? model.text.ffn : model.layer_sizes[static_cast<std::size_t>(l.sizes) - 1].ffn;
+  };
+  const bool by_kind = !layers.empty() && layers[0].kind != AttentionKind::kOne;
+  bool alike = std::ranges::all_of(layers, [&](const LayerSpec& l) {
+    if (!by_kind) return l == layers[0];
+    return l.mixer == layers[0].mixer && l.ffn == layers[0].ffn && ffn_of(l) == ffn_of(layers[0]);
+  });
   if (choice == LayerStacks::kIndexed) return false;
   if (choice == LayerStacks::kStacked) {
     if (alike) return true;
@@ -187,19 +208,6 @@ bool stacks_layers(const ModelConfig& model, LayerStacks choice) {
            l.ffn == Ffn::kNone || latent_experts;
   };
   return alike && std::ranges::none_of(layers, of_frequency);
-}
-
-void refuse_copied_towers(const ModelMap& map) {
-  auto copied = std::ranges::find_if(map.family().sections, [](const Section& s) {
-    return s.tower != Tower::kText && s.scope == Scope::kLayers && !s.own_layers;
-  });
-  if (copied == map.family().sections.end()) return;
-  throw Error(Code::kNotHeld,
-              cat("torch_dist of ", map.family().architecture, " is not written: its ",
-                  copied->tower == Tower::kAudio ? "audio" : "vision", " tower is a module of Hugging Face"))
-      .expected("a model whose layers are all modules of Megatron")
-      .found(cat(copied->megatron, "*"))
-      .help("mckpt convert hf-to-fsdp   writes fsdp_dtensor, mckpt convert to-pt Megatron's rank files");
 }
 
 TorchDistPlan::TorchDistPlan(const KeyTable& keys, const TorchDistRun& run, const TorchDistStates& states)

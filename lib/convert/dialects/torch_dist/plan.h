@@ -27,7 +27,6 @@
 namespace mckpt::impl {
 
 class KeyTable;
-class ModelMap;
 struct ModelConfig;
 
 // How the layers of the language model are stored.
@@ -38,13 +37,11 @@ enum class LayerStacks : u8 {
 };
 
 // Whether Megatron stores the layers of the language model as one tensor: if they are alike, and no
-// layer-wise frequency (of experts, of linear attention) or pattern describes them. Layers of a vision tower
-// that Megatron builds always are one tensor. Throws kUsage for kStacked if the layers differ.
+// layer-wise frequency (of experts, of linear attention) or pattern describes them. Where two kinds of
+// attention are stacked apart, the rest of the layers is alike. Layers of a vision tower that Megatron builds
+// always are one tensor, layers of a tower of Hugging Face never. Throws kUsage for kStacked if the layers
+// differ.
 bool stacks_layers(const ModelConfig& model, LayerStacks choice);
-
-// Throws kNotHeld for a model with a tower that Megatron takes over from Hugging Face: no golden save says
-// which tensors and objects a run stores for its modules.
-void refuse_copied_towers(const ModelMap& map);
 
 // A training run that saves torch_dist.
 struct TorchDistRun : StoredTypes {

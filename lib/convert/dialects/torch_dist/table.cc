@@ -2,10 +2,15 @@
 // experts, the tensor of the layers. Readers combine all answers.
 #include "convert/dialects/torch_dist/table.h"
 
+#include <algorithm>
+
 #include "core/base/text.h"
 #include "core/hybrid/mtp_names.h"
 #include "core/hybrid/spellings.h"
+#include "io/dcp/keys/attention_kinds.h"
 #include "io/dcp/keys/key.h"
+#include "mappings/config.h"
+#include "mappings/family.h"
 #include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
@@ -24,13 +29,15 @@ std::vector<TorchDistPlace> of_experts(const std::string& name) {
   return {{name, {}}};
 }
 
+constexpr std::string_view kLayers = "layers.";
+
 // The places of a parameter of one layer: under the layer's number, or in a tensor of all layers.
-std::vector<TorchDistPlace> of_layers(TorchDistPlace place) {
-  auto layer = numbered(place.name, "layers.");
+std::vector<TorchDistPlace> of_layers(TorchDistPlace place, std::optional<i64> in_stack) {
+  auto layer = numbered(place.name, kLayers);
   if (!layer || !layer->after.starts_with('.') || place.name.find("mtp.layers.") != place.name.npos)
     return {place};
   TorchDistPlace stacked{cat(layer->before.substr(0, layer->before.size() - 1), layer->after), place.at};
-  stacked.at.insert(stacked.at.begin(), layer->number);
+  stacked.at.insert(stacked.at.begin(), in_stack.value_or(layer->number));
   return {std::move(place), std::move(stacked)};
 }
 
@@ -41,24 +48,56 @@ TorchDistRow row_of(const ModelParameter& p, const SavedForm& form, Piece piece,
   if (!row.sizes.empty()) row.sizes[0] = piece.rows;
   row.offsets.resize(row.sizes.size());
   if (const int d = p.holding->partition_dim; d >= 0 && !row.sizes.empty())
-    row.offsets[d] = p.part.index * row.sizes[d];
+    row.offsets[d] = distinct_part(*p.holding, p.part).index * row.sizes[d];
   if (!row.offsets.empty()) row.offsets[0] += before;
   return row;
 }
 
+// The layer of the language model that the parameter is of; null if it is of none.
+const LayerSpec* layer_of(const ModelParameter& p, const ModelConfig& model) {
+  if (p.section->scope != Scope::kLayers || p.section->tower != Tower::kText) return nullptr;
+  const auto layer = numbered(p.global_name, kLayers);
+  return layer ? &model.text.layers.at(static_cast<std::size_t>(layer->number)) : nullptr;
+}
+
 }  // namespace
 
-std::vector<TorchDistPlace> torch_dist_places(std::string_view name) {
+std::vector<TorchDistPlace> torch_dist_places(std::string_view name, std::optional<i64> in_stack) {
   std::vector<TorchDistPlace> out;
   for (const std::string& of_version : mtp_names(name))
     for (const TorchDistPlace& expert : of_experts(of_version))
-      for (TorchDistPlace& place : of_layers(expert)) out.push_back(std::move(place));
+      for (TorchDistPlace& place : of_layers(expert, in_stack)) out.push_back(std::move(place));
   return out;
 }
 
-TorchDistPlace torch_dist_place(std::string_view name, bool stacked) {
-  std::vector<TorchDistPlace> places = of_layers(of_experts(mtp_names(name).back()).front());
+TorchDistPlace torch_dist_place(std::string_view name, bool stacked, std::optional<i64> in_stack) {
+  const std::string saved = old_mtp_name(name).value_or(std::string(name));
+  std::vector<TorchDistPlace> places = of_layers(of_experts(saved).front(), in_stack);
   return stacked ? places.back() : places.front();
+}
+
+std::optional<SavedName> name_by_kind(const ModelParameter& p, const ModelConfig& model) {
+  const LayerSpec* layer = layer_of(p, model);
+  const std::size_t at = p.global_name.find(cat(kAttentionModule, "."));
+  if (!layer || layer->kind == AttentionKind::kOne || at == std::string::npos) return std::nullopt;
+  const std::string_view name = p.global_name, front = name.substr(0, at + kAttentionModule.size());
+  auto same = [&](const LayerSpec& l) { return l.kind == layer->kind; };
+  return SavedName{cat(front, layer->kind == AttentionKind::kGlobal ? kGlobalKind : kSlidingKind,
+                       name.substr(front.size())),
+                   std::count_if(model.text.layers.data(), layer, same)};
+}
+
+i64 layers_of_stack(const ModelParameter& p, const ModelConfig& model) {
+  if (p.section->tower == Tower::kVision) return std::ssize(model.vision_tower.layers);
+  if (!name_by_kind(p, model)) return std::ssize(model.text.layers);
+  const AttentionKind kind = layer_of(p, model)->kind;
+  return std::ranges::count(model.text.layers, kind, &LayerSpec::kind);
+}
+
+bool is_copied(const ModelParameter& p) {
+  if (!p.section->own_layers) return true;
+  return p.section->tower != Tower::kText && p.row->rule == "replicate" &&
+         p.row->sources[0].name == p.row->megatron;
 }
 
 std::string torch_dist_state(std::string_view kind, std::string_view place) {
@@ -70,16 +109,17 @@ KeySplit torch_dist_split(const ModelParameter& p) {
   return fused == KeySplit::kSwiglu ? KeySplit::kNone : fused;
 }
 
-SavedForm torch_dist_form(const ModelParameter& p, bool own_norms) {
-  SavedForm form{p.global_name, torch_dist_split(p)};
-  if (std::optional<std::string> own = own_norms ? own_norm_of_experts(p) : std::nullopt) form.name = *own;
-  if (std::optional<Respelt> other = other_name(form.name);
+SavedForm torch_dist_form(const ModelParameter& p, const ModelConfig& model, bool own_norms) {
+  SavedForm form{name_by_kind(p, model).value_or(SavedName{p.global_name}), torch_dist_split(p)};
+  if (std::optional<std::string> own = own_norms ? own_norm_of_experts(p) : std::nullopt)
+    form.name.text = *own;
+  if (std::optional<Respelt> other = other_name(form.name.text);
       other && other_names()[other->row].why == SpellingKind::kSubmoduleConv)
-    form.name = std::move(other->name);
+    form.name.text = std::move(other->name);
   return form;
 }
 
-std::vector<SavedForm> torch_dist_forms(const ModelParameter& p, const std::string& name) {
+std::vector<SavedForm> torch_dist_forms(const ModelParameter& p, const SavedName& name) {
   std::vector<SavedForm> forms{{name, KeySplit::kNone}};
   for (KeySplit split : {p.split, rule_named(p.row->rule).parts})
     if (split != forms.back().split) forms.push_back({name, split});
@@ -105,7 +145,7 @@ std::vector<TorchDistRow> torch_dist_rows(const ModelParameter& p, const SavedFo
     const bool apart = form.split != KeySplit::kNone;
     out.push_back(row_of(p, form, piece, apart ? 0 : before));
     if (apart) out.back().key = piece_key(parts, p.global_name, piece);
-    if (apart) out.back().name = piece_key(parts, form.name, piece);
+    if (apart) out.back().name.text = piece_key(parts, form.name.text, piece);
     before += piece.rows * cells;
   }
   return out;

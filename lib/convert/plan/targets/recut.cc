@@ -51,7 +51,6 @@ void refuse_without_effect(const Spelling& spelling, const ModelMap& map) {
 }  // namespace
 
 TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map) {
-  refuse_copied_towers(map);
   TorchDistRun run;
   run.grid = options.grid, run.pipeline = options.pipeline;
   run.stacked = stacks_layers(map.model(), options.layers);

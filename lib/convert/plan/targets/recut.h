@@ -29,8 +29,8 @@ namespace mckpt::impl {
 
 class Store;
 
-// The run of the options, without the set-up of its model. Throws what refuse_copied_towers() and
-// stacks_layers() throw, and kUsage for a spelling that changes no name.
+// The run of the options, without the set-up of its model. Throws what stacks_layers() throws, and
+// kUsage for a spelling that changes no name.
 TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map);
 
 // A sharded checkpoint as the source: construct, plan(), then job() once. It owns all that the job refers to, but

@@ -2,6 +2,7 @@
 #include "io/dcp/check/counts.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
+#include "io/dcp/keys/attention_kinds.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/run/sizes.h"
 #include "io/store/findings.h"
@@ -166,11 +167,27 @@ void CountChecks::check_layer_series(std::string_view before, const Series& laye
             layers.count(), layers.count() == 1 ? " is stored" : " are stored"));
 }
 
+// The name of a parameter of all layers, or of all layers of one kind, which is left out.
+std::string name_of_stack(std::string_view parameter) {
+  for (std::string_view kind : {kSlidingKind, kGlobalKind}) {
+    const std::string module = cat(kAttentionModule, kind, ".");
+    if (const std::size_t at = parameter.find(module); at != parameter.npos)
+      return cat(parameter.substr(0, at), kAttentionModule, ".", parameter.substr(at + module.size()));
+  }
+  return std::string(parameter);
+}
+
 // Where torch_dist has the same parameter of all layers in one tensor,
-// "decoder.layers.mlp.linear_fc1.weight", its first dimension counts the layers.
+// "decoder.layers.mlp.linear_fc1.weight", its first dimension counts the layers. Where two kinds of layers are
+// stacked apart, the two dimensions add up to it.
 void CountChecks::check_stacked_layers() {
   if (dialect_ != DcpDialect::kTorchDist || !facts_.layers) return;
   constexpr std::string_view kLayers = "decoder.layers.";
+  struct Stack {
+    i64 layers, tensor;  // of its first kind
+  };
+  std::vector<Stack> stacks;
+  std::map<std::string, std::size_t> stack_of;
   for (const DcpEntry& e : entries_) {
     if (e.key.section != Section::kModel) continue;
     const std::size_t at = e.key.parameter.find(kLayers), end = at + kLayers.size();
@@ -178,11 +195,17 @@ void CountChecks::check_stacked_layers() {
     if (end == e.key.parameter.size() || (e.key.parameter[end] >= '0' && e.key.parameter[end] <= '9'))
       continue;
     std::span<const i64> dims = store_.dims(e.tensor);
-    if (dims.empty() || dims[0] == *facts_.layers) continue;
-    return add(Code::kNumberGap, e.tensor,
-               cat("the args of the training run say ", said(*facts_.layers, "layer"), ", but ", dims[0],
-                   " are stored"));
+    if (dims.empty()) continue;
+    const auto [at_stack, fresh] = stack_of.try_emplace(name_of_stack(e.key.parameter), stacks.size());
+    if (fresh) stacks.push_back({0, e.tensor});
+    i64& layers = stacks[at_stack->second].layers;
+    layers = checked_add(layers, dims[0], "the number of layers");
   }
+  for (const Stack& stack : stacks)
+    if (stack.layers != *facts_.layers)
+      return add(Code::kNumberGap, stack.tensor,
+                 cat("the args of the training run say ", said(*facts_.layers, "layer"), ", but ",
+                     stack.layers, " are stored"));
 }
 
 // A router has a row for each expert, whatever the form of the experts.

@@ -31,7 +31,8 @@ namespace same_numbers_test {
 std::string layers_text(const std::vector<LayerSpec>& layers) {
   std::string out;
   for (const LayerSpec& l : layers)
-    out += cat(static_cast<int>(l.mixer), static_cast<int>(l.ffn), l.sizes, ",");
+    out += cat(static_cast<int>(l.mixer), static_cast<int>(l.ffn), l.sizes,
+               l.kind == AttentionKind::kOne ? "" : cat(" kind ", static_cast<int>(l.kind)), ",");
   return out;
 }
 
@@ -47,6 +48,7 @@ std::string model_text(const HfConfig& config) {
                         m.dtype ? dtype_name(*m.dtype) : "-", " ", tower_text(m.text),
                         tower_text(m.vision_tower), tower_text(m.audio_tower));
   for (const TowerConfig& t : m.layer_sizes) out += tower_text(t);
+  if (m.own_modules) out += "own modules ";
   out +=
       cat(m.layer_input, " ", m.no_context_parallel, " moe ", m.moe.experts, " ", m.moe.ffn, " ",
           m.moe.shared_ffn, " ", m.moe.latent, " ", m.moe.expert_bias, m.moe.shared_gate, m.moe.router_bias);

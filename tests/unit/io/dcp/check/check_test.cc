@@ -118,6 +118,23 @@ TEST(DcpNames, AreOfTheSizesThatTheArgsSay) {
   EXPECT_EQ(found(sound_model(), {.mtp_layers = 2}), "");
 }
 
+// Two kinds of layers that are stacked apart are the run's layers together.
+TEST(DcpNames, OfTwoKindsOfLayersAddUp) {
+  NameStore store;
+  store.add_tensor("decoder.layers.mlp.linear_fc2.weight", {5, 4});
+  store.add_tensor("decoder.layers.self_attention_sliding.linear_proj.weight", {3, 4, 8});
+  store.add_tensor("decoder.layers.self_attention_sliding.linear_qkv.weight", {3, 9, 4});
+  store.add_tensor("decoder.layers.self_attention_global.linear_proj.weight", {2, 4, 6});
+  auto said = [&](i64 layers) { return found(store, {.layers = layers}, DcpDialect::kTorchDist); };
+  EXPECT_EQ(
+      said(5),
+      "MC1312 decoder.layers.self_attention_sliding.linear_qkv.weight: the args of the training run say "
+      "5 layers, but 3 are stored\n");
+  store.add_tensor("decoder.layers.self_attention_global.linear_qkv.weight", {2, 7, 4});
+  EXPECT_EQ(said(5), "");
+  EXPECT_EQ(said(3).substr(0, 44), "MC1312 decoder.layers.mlp.linear_fc2.weight:");
+}
+
 TEST(DcpNames, MustComeInHalves) {
   NameStore store = sound_model();
   store.remove("model.module.decoder.layers.1.mlp.experts.linear_fc1.weight1_v");
