@@ -21,7 +21,7 @@ from mckpt_tests.setting import GOLDEN_MODEL
 
 CHAINS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 # The families whose tower is a module of Hugging Face: no golden save says what torch_dist has of it, so it is refused.
-TOWERS = {"qwen2_5_vl", "qwen2_audio", "qwen3_omni_moe", "ministral3", "minimax_m3_vl", "gemma3_vl", "gemma4_vl", "glm4v_moe"}
+TOWERS = {"qwen2_5_omni_a", "qwen3_asr_a", "ernie4_5_vl_moe_a", "nemotron_omni_a", "qwen2_5_vl", "qwen2_audio", "qwen3_omni_moe", "ministral3", "minimax_m3_vl", "gemma3_vl", "gemma4_vl", "glm4v_moe"}
 SHARDED = ["--tp 1 --dp 3", "--tp 2 --dp 1", "--tp 2 --dp 2 --ep 4", "--tp 2 --cp 2 --ep 2", "--tp 4 --ep 2", "--ep 8 --dp 8", "--dp 7", "--dp 5 --strategy optim"]
 CORE = ["--tp 1", "--tp 2", "--tp 4", "--ep 4", "--tp 2 --ep 2", "--tp 2 --ep 2 --etp 2", "--tp 2 --pp 2 --cp 2", "--pp 2 --first-stage-layers 1", "--pp 3"]
 RANKS = ["--tp 1", "--tp 2", "--tp 4", "--tp 2 --ep 4", "--ep 8", "--tp 2 --pp 2", "--pp 3", "--pp 2 --vpp 2", "--tp 2 --ep 2 --etp 2", "--pp 2 --first-stage-layers 1"]

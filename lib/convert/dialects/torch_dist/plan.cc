@@ -35,7 +35,7 @@ bool writes_experts(const Cell& cell) { return cell.edp == 0; }
 // Modules whose parameters have no extra state: Megatron's own embedding, router and norm of Mamba, torch's
 // convolutions and patches.
 bool is_plain_module(std::string_view module) {
-  for (std::string_view end : {"word_embeddings", "mlp.router", "conv1d", "mixer.norm", "patch_embed.proj",
+  for (std::string_view end : {"word_embeddings", ".router", "conv1d", "mixer.norm", "patch_embed.proj",
                                "pos_embed", "output_layer"})
     if (module.ends_with(end)) return true;
   return false;
@@ -47,7 +47,7 @@ std::string_view module_with_state(std::string_view name, bool hybrid) {
   std::size_t dot = name.rfind('.');
   std::string_view module = name.substr(0, dot), leaf = name.substr(dot + 1);
   bool module_leaf = leaf == "weight" || leaf == "layer_norm_weight" || leaf == "softmax_offset";
-  if (!module_leaf || (is_plain_module(module) && !(hybrid && module == "output_layer"))) return "";
+  if (!module_leaf || (is_plain_module(module) && !(hybrid && module.ends_with("output_layer")))) return "";
   return module;
 }
 
@@ -186,7 +186,7 @@ bool stacks_layers(const ModelConfig& model, LayerStacks choice) {
     return l.mixer == Mixer::kGdn || l.mixer == Mixer::kMamba || l.mixer == Mixer::kNone ||
            l.ffn == Ffn::kNone || latent_experts;
   };
-  return alike && std::ranges::none_of(layers, of_frequency);
+  return alike && !model.layers_apart && std::ranges::none_of(layers, of_frequency);
 }
 
 void refuse_copied_towers(const ModelMap& map) {
