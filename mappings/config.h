@@ -64,15 +64,17 @@ struct TowerConfig {
   bool sinks = false;  // one learnable softmax offset for each head
   i64 ffn = 0;         // dense width
   bool gated_mlp = true;
-  bool swiglu = true;  // gated and SiLU: fc1 is split into _w and _v in fsdp_dtensor
+  bool swiglu = true;         // gated and SiLU: fc1 is split into _w and _v in fsdp_dtensor
+  bool whole_groups = false;  // Megatron does not cut a group of keys and values
   std::vector<LayerSpec> layers;
 };
 
 // Mixture of experts: the number of routed experts and the width of each; `shared_ffn` is the width of the
 // experts that every token passes; `latent` is the width that the experts work on if it is not the hidden
-// size.
+// size. A model can have a second pool of as many experts, of another width.
 struct MoeConfig {
   i64 experts = 0, ffn = 0, shared_ffn = 0, latent = 0;
+  i64 second_ffn = 0;        // of the second pool; 0: there is none
   bool expert_bias = false;  // a buffer of the router, always fp32
   bool shared_gate = false;
   bool router_bias = false;
@@ -106,18 +108,25 @@ struct MambaConfig {
 };
 
 // The parts of a vision tower besides its TowerConfig: the patches that it reads, and the mergers behind it.
-// `merge` is the side of the square of patches that a merger joins.
+// `merge` is the side of the square of patches that a merger joins; `temporal_merge` frames become one behind
+// that.
 struct VisionConfig {
   i64 in_channels = 0, patch = 0, temporal_patch = 0, merge = 0, positions = 0, out_hidden = 0;
-  i64 deepstack = 0;          // number of deepstack mergers
-  i64 projector = 0;          // width inside the projector to the language model
-  bool standardized = false;  // what the tower gives is shifted and scaled by two buffers
+  i64 deepstack = 0;  // number of deepstack mergers
+  i64 projector = 0;  // width inside the projector to the language model
+  i64 temporal_merge = 0, class_tokens = 0;
+  bool video_embedder = false;  // patches of two frames have an embedder of their own
+  bool unstated = false;        // the config does not mention the sizes of the tower, so the tensors decide
+  bool heads_stated = true;     // which no tensor shows
+  bool standardized = false;    // what the tower gives is shifted and scaled by two buffers
 };
 
 // The parts of an audio tower besides its TowerConfig: the frequencies that it reads, the channels of its
-// convolutions and the frequencies behind them, its positions, and the width of its output.
+// convolutions and the frequencies behind them, its positions, and the width of its output; the taps of the
+// convolutions in its layers; the width inside the projector to the language model.
 struct AudioConfig {
   i64 mel_bins = 0, channels = 0, bins = 0, positions = 0, out_hidden = 0;
+  i64 kernel = 0, projector = 0;
 };
 
 // Multi-token prediction: `depths` blocks after the decoder, each with the same layers.
@@ -140,6 +149,9 @@ struct ModelConfig {
   i64 layer_input = 0;  // width of what each layer gets from an embedding of its own; 0: there is none
   bool no_context_parallel = false;  // Megatron's model of the family is not built with cp > 1
   bool own_modules = false;          // its layers are Megatron's own modules, not Transformer Engine's
+  // torch_dist has each layer under its number, though all are alike: Megatron states the kinds of layers
+  // as a list.
+  bool layers_apart = false;
   MoeConfig moe;
   MlaConfig mla;
   IndexerConfig indexer;

@@ -63,9 +63,8 @@ struct Section {
 
 // Facts of a family for people who want to try it: models on the hub that have it, the quantised forms in
 // which they are released, and the grids on which real Megatron ranks were compared with its table
-// (test_data/golden).
-// `mckpt mappings list` and README show these facts; tests/program/general/family_facts.py keeps them true and complete,
-// and writes the grids.
+// (test_data/golden). `mckpt mappings list` and README show these facts;
+// tests/program/general/family_facts.py keeps them true and complete, and writes the grids.
 struct FamilyFacts {
   std::string_view examples{};   // "Qwen/Qwen3-8B, Qwen/Qwen3-32B"
   std::string_view quantised{};  // "fp8, gptq"; "" if no release is known
@@ -78,6 +77,14 @@ struct Unread {
   std::string_view copy_of;  // the tensor it is a copy of; "" if it is not a copy
   std::string_view reason;
   Needs needs = Needs::kAlways;
+};
+
+// A number that no entry of config.json has, only the code of the model: it is a dimension of a tensor.
+// Without `number` it is how many layers the vision tower has, and the tensor has {L}.
+struct LearnedSize {
+  NumberOf number = nullptr;
+  std::string_view tensor;
+  int dimension = 0;
 };
 
 // The views of a Family point into tables that live as long as the program, or into the OwnFamily or
@@ -97,6 +104,7 @@ struct Family {
   // are trained.
   std::span<const std::string_view> trained{};
   i64 vocab_divisor = 0;  // a padded vocabulary is a multiple of this many rows a cell; 0: of its own factors
+  std::span<const LearnedSize> learned{};  // where ModelConfig::vision says that its sizes are not stated
   std::span<const ConfigStep>
       config{};  // how config.json spells its numbers; empty: lib/hf reads the usual names
   FamilyFacts facts{};

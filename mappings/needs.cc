@@ -46,6 +46,8 @@ constexpr Condition kConditions[] = {
     {Needs::kSharedExpert, "shared_expert", [](M m, T) { return m.moe.shared_ffn > 0; }},
     {Needs::kSharedGate, "shared_gate", [](M m, T) { return m.moe.shared_ffn > 0 && m.moe.shared_gate; }},
     {Needs::kStandardized, "standardized", [](M m, T) { return m.vision.standardized; }},
+    {Needs::kVideoEmbedder, "video_embedder", [](M m, T) { return m.vision.video_embedder; }},
+    {Needs::kAudio, "audio", [](M m, T) { return m.audio_tower.hidden > 0; }},
     {Needs::kTied, "tied", [](M m, T) { return m.tied; }},
     {Needs::kUntied, "untied", [](M m, T) { return !m.tied; }},
     {Needs::kExpertsApart, "experts_apart", nullptr},

@@ -36,6 +36,8 @@ enum class Needs {
   kSharedExpert,
   kSharedGate,
   kStandardized,
+  kVideoEmbedder,
+  kAudio,  // an audio tower
   kTied,
   kUntied,
   kExpertsApart,  // one tensor for each expert

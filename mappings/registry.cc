@@ -83,12 +83,12 @@ void check_letters(const Section& section, const Row& row) {
     std::string theirs =
         placeholders(row.whole_names ? std::string(source.name) : cat(section.hugging_face, source.name));
     for (char c : theirs)
-      if (c != 'E' && scope.known.find(c) == std::string_view::npos)
+      if (c != 'E' && c != 'S' && scope.known.find(c) == std::string_view::npos)
         fault(section, row, cat("{", c, "} has no number here"));
     for (char c : scope.needed)
       if (needs_number(section, c) && theirs.find(c) == std::string::npos)
         fault(section, row, cat("the source ", source.name, " lacks {", c, "}"));
-    bool theirs_expert = theirs.find('E') != std::string::npos;
+    bool theirs_expert = theirs.find_first_of("ES") != std::string::npos;
     if (theirs_expert != (expert && !takes_one_of_many(row)))
       fault(section, row, cat("{E} is not on both sides: ", source.name));
   }
@@ -131,12 +131,19 @@ bool exclusive(Needs a, Needs b) {
          both({Needs::kOwnValues, Needs::kOneKeyValue, Needs::kNoKeys});
 }
 
+// Whether the rows take different slices of their sources.
+bool take_other_slices(const Row& a, const Row& b) {
+  constexpr std::string_view kSlice = "replicate_slice";
+  return a.rule == kSlice && b.rule == kSlice && a.slice != b.slice;
+}
+
 // Rows of one list that can apply to one model must not have one name or one source.
 void check_twice(const Section& section, std::span<const Row> rows) {
   for (std::size_t i = 0; i < rows.size(); i++)
     for (std::size_t j = i + 1; j < rows.size(); j++) {
       if (exclusive(rows[i].needs, rows[j].needs)) continue;
       if (rows[i].megatron == rows[j].megatron) fault(section, rows[j], "the name occurs twice");
+      if (take_other_slices(rows[i], rows[j])) continue;
       for (const Source& a : rows[i].sources)
         for (const Source& b : rows[j].sources)
           if (!a.name.empty() && a.name == b.name)

@@ -8,6 +8,7 @@
 //
 //   {L} layer          {E} expert     {M} MTP depth, or merger
 //   {I} layer of an MTP depth         {N} layers + M         {F} M * layers of a depth + I
+//   {S} expert of the second pool, which files count on: experts + E
 //
 // Shapes are written in the words of mappings/shape_text.h.
 #pragma once
@@ -15,6 +16,7 @@
 #include <array>
 #include <string_view>
 
+#include "core/base/int.h"
 #include "mappings/key_split.h"
 #include "mappings/needs.h"
 
@@ -39,15 +41,19 @@ struct Row {
   bool buffer = false;          // persistent buffer: never sharded by FSDP; fp32, unless it is typed_as_model
   bool typed_as_model = false;  // a buffer that has the type of the model's parameters
   bool fp32 = false;            // fp32 at run time, whatever the type of all others
-  bool alternates = false;      // alternates with the row before: weight0, bias0, weight1, ...
-  std::string_view also{};      // another spelling of the first source's name, in older or newer files
-  bool whole_names = false;     // names of sources do not get the section's prefix
+  bool counter = false;         // a buffer of integers, which no run casts
+  i64 slice = 0;  // of `replicate_slice`: which row of its source, which other rows of the table may read too
+  bool alternates = false;   // alternates with the row before: weight0, bias0, weight1, ...
+  std::string_view also{};   // another spelling of the first source's name, in older or newer files
+  bool whole_names = false;  // names of sources do not get the section's prefix
   // A module whose own code reads the parameter without calling the module that has it, so that gathering
   // that module gathers the parameter too: kOwnLayer, or a whole name, "decoder.layers.{L}.mixer". Where the
   // row has no {L}, it is that module of every layer.
   std::string_view gathered_with{};
 
   bool expert() const { return megatron.find("{E}") != std::string_view::npos; }
+  // Of Megatron's SequentialMLP: each expert is a module of its own, which counts from 0 on every rank.
+  bool local_expert() const { return megatron.find(".local_experts.{E}.") != std::string_view::npos; }
 };
 
 }  // namespace mckpt::impl

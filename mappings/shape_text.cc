@@ -46,6 +46,7 @@ constexpr Word kWords[] = {
     {"experts", [](M m, T) { return m.moe.experts; }},
     {"expert_ffn", [](M m, T) { return m.moe.ffn; }},
     {"expert_hidden", [](M m, T t) { return expert_hidden(m, t); }},
+    {"second_ffn", [](M m, T) { return m.moe.second_ffn; }},
     {"shared_ffn", [](M m, T) { return m.moe.shared_ffn; }},
     {"q_lora", [](M m, T) { return m.mla.q_lora; }},
     {"kv_lora", [](M m, T) { return m.mla.kv_lora; }},
@@ -75,6 +76,8 @@ constexpr Word kWords[] = {
     {"merged", [](M m, T) { return merged(m); }},
     {"merge", [](M m, T) { return m.vision.merge; }},
     {"merged_text", [](M m, T) { return m.text.hidden * m.vision.merge * m.vision.merge; }},
+    {"temporal_merge", [](M m, T) { return m.vision.temporal_merge; }},
+    {"class_tokens", [](M m, T) { return m.vision.class_tokens; }},
     {"projector", [](M m, T) { return m.vision.projector; }},
     {"out_hidden", [](M m, T) { return m.vision.out_hidden; }},
     {"mel_bins", [](M m, T) { return m.audio.mel_bins; }},
@@ -82,6 +85,8 @@ constexpr Word kWords[] = {
     {"audio_bins", [](M m, T) { return m.audio.bins; }},
     {"audio_positions", [](M m, T) { return m.audio.positions; }},
     {"audio_out", [](M m, T) { return m.audio.out_hidden; }},
+    {"audio_kernel", [](M m, T) { return m.audio.kernel; }},
+    {"audio_projector", [](M m, T) { return m.audio.projector; }},
 };
 
 // Calls fn for each part of the text between separators.
@@ -133,6 +138,7 @@ i64 factor(std::string_view word, std::string_view text, M model, T tower) {
 
 Shape shape_of(std::string_view text, const ModelConfig& model, const TowerConfig& tower) {
   std::vector<i64> dims;
+  if (text.empty()) return Shape(dims);  // one item
   split(text, ' ', [&](std::string_view dimension) {
     i64 size = 1;
     split(dimension, '*', [&](std::string_view word) {
@@ -145,11 +151,13 @@ Shape shape_of(std::string_view text, const ModelConfig& model, const TowerConfi
 
 int shape_rank(std::string_view text) {
   int rank = 0;
+  if (text.empty()) return 0;
   split(text, ' ', [&](std::string_view) { rank++; });
   return rank;
 }
 
 void check_shape_text(std::string_view text) {
+  if (text.empty()) return;
   split(text, ' ', [&](std::string_view dimension) {
     split(dimension, '*', [&](std::string_view word) {
       if (number(word) <= 0 && !find_word(word)) unknown_word(word, text);

@@ -143,6 +143,21 @@ void refuse_lost_norms(const std::vector<ModelParameter>& parameters) {
           .help("choose `tp` 1; experts may be split by `ep`");
 }
 
+// Megatron-FSDP counts grouped experts over all ranks, and leaves those that are modules of their own under
+// the numbers of their rank.
+void refuse_lost_experts(const std::vector<ModelParameter>& parameters, const Grid& grid) {
+  for (const ModelParameter& p : parameters)
+    if (grid.ep > 1 && p.row->local_expert())
+      throw Error(Code::kBadLayout,
+                  "Megatron-FSDP cannot hold experts that are modules of their own on several ranks")
+          .tensor(p.global_name)
+          .expected("`ep` 1")
+          .found(grid.ep)
+          .note(
+              "a real run saves the experts of every rank under the same numbers, so that all but one rank's are lost")
+          .help("choose `ep` 1");
+}
+
 FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const ModelConfig& model,
                        const Grid& grid, const FsdpSetup& setup)
     : FsdpLayout(parameters, model, grid, pack_groups(parameters, members_of(parameters, setup), grid, setup),
@@ -150,6 +165,7 @@ FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const Mode
   refuse_unlike_v2(grid, setup);
   refuse_instances_of_experts(parameters, grid, setup);
   refuse_lost_norms(parameters);
+  refuse_lost_experts(parameters, grid);
   if (setup.saved) refuse_unsavable();
 }
 

@@ -48,6 +48,8 @@ void refuse_instances_of_experts(const std::vector<ModelParameter>& parameters, 
                                  const FsdpSetup& setup);
 // Throws kBadLayout if a norm is split over several tensor-parallel ranks.
 void refuse_lost_norms(const std::vector<ModelParameter>& parameters);
+// Throws kBadLayout for experts that Megatron-FSDP saves under the same numbers on every rank.
+void refuse_lost_experts(const std::vector<ModelParameter>& parameters, const Grid& grid);
 
 // The keys and boxes of every rank that shares one cell. Costs: packing once for all ranks, then one step a
 // key and rank.

@@ -62,7 +62,7 @@ std::vector<NameKind> name_kinds(const SourceTable& tensors) {
 std::string kind_name(std::string_view pattern) {
   std::string name(pattern);
   for (std::size_t at = name.find('{'); at + 2 < name.size() && at != name.npos; at = name.find('{', at + 1))
-    if (name[at + 1] != 'E') name[at + 1] = 'L';
+    name[at + 1] = name[at + 1] == 'E' || name[at + 1] == 'S' ? 'E' : 'L';  // both count experts
   return kind_of(name);  // numbers that the pattern has itself
 }
 

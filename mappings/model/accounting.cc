@@ -194,9 +194,9 @@ class Accountant {
     read_[at] = true;
     const SourceTensor& tensor = sources_[at];
     if (!tensor.header_known) return;
-    if (!is_parameter_type(tensor.dtype))
-      mismatches_.add("wrong type",
-                      cat(name, ": a floating-point type is expected, not ", dtype_name(tensor.dtype)));
+    if (row.counter ? tensor.dtype != DType::kI64 : !is_parameter_type(tensor.dtype))
+      mismatches_.add("wrong type", cat(name, row.counter ? ": int64" : ": a floating-point type",
+                                        " is expected, not ", dtype_name(tensor.dtype)));
     Shape expected = shape_of(row.sources[s].shape, model_, *site.tower);
     if (!std::equal(tensor.dims.begin(), tensor.dims.end(), expected.dims().begin(), expected.dims().end()))
       mismatches_.add("wrong shape",

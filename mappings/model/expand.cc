@@ -23,6 +23,7 @@
 #include "mappings/model/fit/grid_fit.h"
 #include "mappings/model/grouped_names.h"
 #include "mappings/model/holdings.h"
+#include "mappings/model/learned_sizes.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
@@ -130,6 +131,7 @@ SourceTable promised_sources(const Family& family, const ModelConfig& model,
 ModelMap::ModelMap(ModelConfig model, const Family& family, SourceTable tensors, const MapOptions& options)
     : model_(std::move(model)), family_(&family), sources_(std::move(tensors)) {
   refuse_quantized(sources_);
+  learn_sizes(*family_, sources_, model_);
   i64 depths = mtp_depths_in(*family_, model_, sources_);
   if (!model_.mtp.stated && depths > 0)
     notes_.push_back(cat("the config does not say how many MTP layers there are; the file has ", depths));
@@ -232,10 +234,10 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
       p.part = expert < 0 ? Part{cell.tp, grid.tp} : Part{cell.etp, grid.etp};
       p.expert_number = expert;
       p.holding = holdings.of(site, row, p.part, expert);
-      p.source_dtype = common_type(sources_, p, model_);
-      p.typed_by_run = setup.params_dtype.has_value() || row.fp32;
+      p.source_dtype = row.counter ? DType::kI64 : common_type(sources_, p, model_);
+      p.typed_by_run = !row.counter && (setup.params_dtype.has_value() || row.fp32);
       p.dtype = row.fp32 ? DType::kF32 : p.source_dtype;
-      if (setup.params_dtype && !row.fp32)
+      if (setup.params_dtype && !row.fp32 && !row.counter)
         p.dtype = row.buffer && !row.typed_as_model ? DType::kF32 : *setup.params_dtype;
       p.unit = site.unit;
       p.unit_class = unit_class_of(site);

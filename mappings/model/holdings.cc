@@ -15,11 +15,15 @@ Holding holding_of(const ModelConfig& model, const TowerConfig& tower, const Row
   std::vector<GlobalShape> shapes;
   for (const Source& source : row.sources)
     if (!source.name.empty()) shapes.push_back({shape_of(source.shape, model, tower)});
-  return hold(rule_named(row.rule), {model, tower, shapes, part, expert, vocab_rows});
+  return hold(rule_named(row.rule),
+              {model, tower, shapes, part, row.expert() ? expert : row.slice, vocab_rows});
 }
 
 bool is_fused_expert(const Row& row, i64 expert) {
-  return expert >= 0 && row.sources[0].name.find("{E}") == std::string_view::npos;
+  auto has = [&](std::string_view number) {
+    return row.sources[0].name.find(number) != std::string_view::npos;
+  };
+  return expert >= 0 && !has("{E}") && !has("{S}");
 }
 
 bool is_misfit(const Error& e) { return e.code() == Code::kBadGrid || e.code() == Code::kModelNumbers; }

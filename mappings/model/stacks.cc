@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "core/hybrid/pattern.h"
 #include "core/hybrid/spellings.h"
+#include "mappings/family.h"
 #include "mappings/model/grouped_names.h"
 #include "mappings/model/parameter.h"
 
@@ -46,7 +47,7 @@ void number_stacks(const ModelConfig& model, const LayerPattern* groups,
   bool grouped = groups && groups->has_groups();
   NameMap<std::string, i64> stacks;
   for (ModelParameter& p : parameters)
-    if (p.unit >= 0 && (!grouped || is_group(stack_name(p))))
+    if (p.unit >= 0 && p.section->tower == Tower::kText && (!grouped || is_group(stack_name(p))))
       p.stack = stacks.try_emplace(std::string(stack_name(p)), p.unit).first->second;
   if (grouped) return;
   // The final norm is in the stack, and in none of its layers.

@@ -61,6 +61,7 @@ class Walker {
   Site site(const Section& section) {
     Site s;
     s.section = &section;
+    s.numbers['S'] = model_.moe.experts;
     s.tower = &tower_of(model_, section.tower);
     return s;
   }
@@ -118,6 +119,7 @@ std::span<const Row> mixer_rows(const LayerRows& rows, Mixer mixer) {
 std::string named(std::string_view prefix, std::string_view name, const Site& site, i64 expert) {
   Numbers numbers = site.numbers;
   numbers['E'] = expert;
+  numbers['S'] += expert;
   std::string out;
   out.reserve(prefix.size() + name.size() + 8);
   append_name(out, prefix, numbers);

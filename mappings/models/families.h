@@ -35,7 +35,13 @@ struct Family;
   NAME(minimax_m3) \
   NAME(gemma3_vl) \
   NAME(gemma4) \
-  NAME(glm4v_moe)
+  NAME(glm4v_moe) \
+  NAME(llama_nemotron) \
+  NAME(qwen3_asr) \
+  NAME(qwen2_5_omni) \
+  NAME(exaone4_5) \
+  NAME(nemotron_vl) \
+  NAME(ernie4_5_vl_moe)
 
 #define MCKPT_DECLARE_FAMILIES(name) std::span<const Family> name##_families();
 MCKPT_FAMILY_TABLES(MCKPT_DECLARE_FAMILIES)

@@ -9,61 +9,28 @@
 // 4 only; the other rows follow it and the names of transformers.
 #include <array>
 
-#include "mappings/models/blocks.h"
-#include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"
+#include "mappings/models/post_norm.h"
 
 namespace mckpt::impl {
 namespace {
 
 using namespace config_blocks;
 
-constexpr Row kProj = {
-    "self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}};
-constexpr Row kPostAttention = {"self_attention.linear_proj.post_layernorm.weight",
-                                "replicate",
-                                {{{"post_attention_layernorm.weight", "hidden"}}}};
-constexpr Row kQkv = {"self_attention.linear_qkv.weight",
-                      "qkv",
-                      {{{"self_attn.q_proj.weight", "q hidden"},
-                        {"self_attn.k_proj.weight", "kv hidden"},
-                        {"self_attn.v_proj.weight", "kv hidden"}}}};
-constexpr Row kUp = {"mlp.linear_fc1.weight",
-                     "gated_mlp",
-                     {{{"mlp.gate_proj.weight", "ffn hidden"}, {"mlp.up_proj.weight", "ffn hidden"}}},
-                     Needs::kAlways,
-                     KeySplit::kSwiglu};
-constexpr Row kDown = {"mlp.linear_fc2.weight", "row", {{{"mlp.down_proj.weight", "hidden ffn"}}}};
-
-constexpr Row kExaoneAttention[] = {
-    kProj,
-    kPostAttention,
-    kQkv,
-    {"self_attention.q_layernorm.weight", "replicate", {{{"self_attn.q_norm.weight", "head_dim"}}}},
-    {"self_attention.k_layernorm.weight", "replicate", {{{"self_attn.k_norm.weight", "head_dim"}}}},
-};
 constexpr Row kOlmoAttention[] = {
-    kProj,
-    kPostAttention,
-    kQkv,
+    kPostNormProj,
+    kPostAttentionNorm,
+    kPostNormQkv,
     {"self_attention.q_layernorm.weight", "replicate", {{{"self_attn.q_norm.weight", "q"}}}},
     {"self_attention.k_layernorm.weight", "replicate", {{{"self_attn.k_norm.weight", "kv"}}}},
 };
-constexpr Row kDense[] = {
-    kUp,
-    kDown,
-    {"mlp.linear_fc2.post_layernorm.weight",
-     "replicate",
-     {{{"post_feedforward_layernorm.weight", "hidden"}}}},
-};
-
 constexpr Row kGlmAttention[] = {
-    kProj,
+    kPostNormProj,
     {"self_attention.linear_proj.post_layernorm.weight",
      "replicate",
      {{{"post_self_attn_layernorm.weight", "hidden"}}}},
     {"self_attention.linear_qkv.layer_norm_weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}},
-    kQkv,
+    kPostNormQkv,
     {"self_attention.linear_qkv.bias",
      "qkv",
      {{{"self_attn.q_proj.bias", "q"}, {"self_attn.k_proj.bias", "kv"}, {"self_attn.v_proj.bias", "kv"}}},
@@ -76,12 +43,11 @@ constexpr Row kGlmDense[] = {
      {{{"mlp.gate_up_proj.weight", "2*ffn hidden"}}},
      Needs::kAlways,
      KeySplit::kSwiglu},
-    kDown,
+    kPostNormDown,
     {"mlp.linear_fc2.post_layernorm.weight", "replicate", {{{"post_mlp_layernorm.weight", "hidden"}}}},
 };
 
-constexpr LayerRows kExaone = {.attention = kExaoneAttention, .dense = kDense};
-constexpr LayerRows kOlmo = {.attention = kOlmoAttention, .dense = kDense};
+constexpr LayerRows kOlmo = {.attention = kOlmoAttention, .dense = kPostNormDense};
 constexpr LayerRows kGlm = {.attention = kGlmAttention, .dense = kGlmDense};
 
 constexpr std::array<Section, 5> sections(const LayerRows& layer) {
@@ -91,7 +57,7 @@ constexpr std::array<Section, 5> sections(const LayerRows& layer) {
            {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
            {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput}}};
 }
-constexpr std::array<Section, 5> kExaoneSections = sections(kExaone), kOlmoSections = sections(kOlmo),
+constexpr std::array<Section, 5> kExaoneSections = sections(kExaoneLayer), kOlmoSections = sections(kOlmo),
                                  kGlmSections = sections(kGlm);
 
 constexpr Unread kUnread[] = {
@@ -105,11 +71,6 @@ constexpr std::string_view kOlmo3[] = {"olmo3"};
 constexpr std::string_view kGlm4[] = {"glm4"};
 constexpr Needs kGlmHas[] = {Needs::kQkvBias};
 
-constexpr ConfigStep kExaoneConfig[] = {
-    text({.kv_groups = 32}),
-    all_of(kPlainDecoder),
-    set(kQkNorm, true),
-};
 constexpr ConfigStep kOlmoConfig[] = {
     text(),
     all_of(kPlainDecoder),
@@ -129,7 +90,7 @@ constexpr Family kFamilies[] = {
      .summary = "EXAONE 4.0",
      .sections = kExaoneSections,
      .unread = kUnread,
-     .config = kExaoneConfig,
+     .config = kExaone4Config,
      .facts = {"LGAI-EXAONE/EXAONE-4.0-1.2B, LGAI-EXAONE/EXAONE-4.0-32B", "fp8, awq", "1, tp2"}},
     {.name = "olmo2",
      .model_types = kOlmo2,

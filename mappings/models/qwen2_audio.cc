@@ -5,8 +5,7 @@
 //
 // Peculiar to this family: keys of the tower have no bias. Files of the hub say "language_model.model.",
 // files that transformers 5.12 saves "language_model.model.model.".
-#include "mappings/models/blocks.h"
-#include "mappings/models/config_blocks.h"
+#include "mappings/models/audio.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
@@ -21,23 +20,6 @@ constexpr Row kFront[] = {
     copied("conv2.bias", "hidden"),
     copied("embed_positions.weight", "audio_positions hidden"),
 };
-constexpr Row kEncoderLayer[] = {
-    copied("self_attn.k_proj.weight", "hidden hidden"),
-    copied("self_attn.v_proj.weight", "hidden hidden"),
-    copied("self_attn.v_proj.bias", "hidden"),
-    copied("self_attn.q_proj.weight", "hidden hidden"),
-    copied("self_attn.q_proj.bias", "hidden"),
-    copied("self_attn.out_proj.weight", "hidden hidden"),
-    copied("self_attn.out_proj.bias", "hidden"),
-    copied("self_attn_layer_norm.weight", "hidden"),
-    copied("self_attn_layer_norm.bias", "hidden"),
-    copied("fc1.weight", "ffn hidden"),
-    copied("fc1.bias", "ffn"),
-    copied("fc2.weight", "hidden ffn"),
-    copied("fc2.bias", "hidden"),
-    copied("final_layer_norm.weight", "hidden"),
-    copied("final_layer_norm.bias", "hidden"),
-};
 constexpr Row kBack[] = {
     copied("layer_norm.weight", "hidden"),
     copied("layer_norm.bias", "hidden"),
@@ -47,7 +29,6 @@ constexpr Row kProjectorRows[] = {
     copied("linear.bias", "text_hidden"),
 };
 
-constexpr LayerRows kAudioLayer = {.attention = kEncoderLayer};
 constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows};
 constexpr std::string_view kAudio = "audio_tower.", kAudioLayers = "audio_tower.layers.{L}.";
 constexpr std::string_view kProjector = "multi_modal_projector.";
@@ -58,7 +39,7 @@ constexpr std::string_view kNewTextLayers = "language_model.model.model.layers.{
 
 constexpr Section kSections[] = {
     {Scope::kOnce, kAudio, kAudio, kFront, nullptr, Stage::kFirst, Tower::kAudio},
-    {Scope::kLayers, kAudioLayers, kAudioLayers, {}, &kAudioLayer, Stage::kFirst, Tower::kAudio, false},
+    {Scope::kLayers, kAudioLayers, kAudioLayers, {}, &kWhisperLayer, Stage::kFirst, Tower::kAudio, false},
     {Scope::kOnce, kAudio, kAudio, kBack, nullptr, Stage::kFirst, Tower::kAudio},
     {Scope::kOnce, kProjector, kProjector, kProjectorRows, nullptr, Stage::kFirst, Tower::kAudio},
     {.megatron = kLanguage, .hugging_face = kText, .rows = kEmbeddingRows, .also = kNewText},

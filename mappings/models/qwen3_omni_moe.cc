@@ -6,8 +6,7 @@
 //   thinker.lm_head.weight               thinker.language_model.output_layer.weight
 //   thinker.visual.blocks.0.attn.qkv     the same: rows as in the file, not by group (Qwen3-VL splits them)
 //   thinker.audio_tower.layers.0. ...    thinker.audio_model.layers.0. ...
-#include "mappings/models/blocks.h"
-#include "mappings/models/config_blocks.h"
+#include "mappings/models/audio.h"
 #include "mappings/models/families.h"
 
 namespace mckpt::impl {
@@ -51,42 +50,7 @@ constexpr Row kMerger[] = {
     copied("mlp.2.bias", "out_hidden"),
 };
 
-constexpr Row kAudioBlock[] = {
-    copied("self_attn.k_proj.weight", "hidden hidden"),
-    copied("self_attn.k_proj.bias", "hidden"),
-    copied("self_attn.v_proj.weight", "hidden hidden"),
-    copied("self_attn.v_proj.bias", "hidden"),
-    copied("self_attn.q_proj.weight", "hidden hidden"),
-    copied("self_attn.q_proj.bias", "hidden"),
-    copied("self_attn.out_proj.weight", "hidden hidden"),
-    copied("self_attn.out_proj.bias", "hidden"),
-    copied("self_attn_layer_norm.weight", "hidden"),
-    copied("self_attn_layer_norm.bias", "hidden"),
-    copied("fc1.weight", "ffn hidden"),
-    copied("fc1.bias", "ffn"),
-    copied("fc2.weight", "hidden ffn"),
-    copied("fc2.bias", "hidden"),
-    copied("final_layer_norm.weight", "hidden"),
-    copied("final_layer_norm.bias", "hidden"),
-};
-// Megatron registers the layers first.
-constexpr Row kAudioRest[] = {
-    copied("ln_post.weight", "hidden"),
-    copied("ln_post.bias", "hidden"),
-    copied("conv2d1.weight", "audio_channels 1 3 3"),
-    copied("conv2d1.bias", "audio_channels"),
-    copied("conv2d2.weight", "audio_channels audio_channels 3 3"),
-    copied("conv2d2.bias", "audio_channels"),
-    copied("conv2d3.weight", "audio_channels audio_channels 3 3"),
-    copied("conv2d3.bias", "audio_channels"),
-    copied("conv_out.weight", "hidden audio_channels*audio_bins"),
-    copied("proj1.weight", "hidden hidden"),
-    copied("proj1.bias", "hidden"),
-    copied("proj2.weight", "audio_out hidden"),
-    copied("proj2.bias", "audio_out"),
-};
-
-constexpr LayerRows kVisionBlock = {.attention = kBlock}, kAudioLayer = {.attention = kAudioBlock};
+constexpr LayerRows kVisionBlock = {.attention = kBlock};
 constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows, .moe = kQwenMoeRows};
 constexpr std::string_view kVisual = "thinker.visual.", kBlocks = "thinker.visual.blocks.{L}.";
 constexpr std::string_view kMergers = "thinker.visual.merger_list.{M}.",
@@ -103,8 +67,8 @@ constexpr Section kSections[] = {
     {Scope::kOnce, kVisual, kVisual, kFront, nullptr, Stage::kFirst, Tower::kVision},
     {Scope::kLayers, kBlocks, kBlocks, {}, &kVisionBlock, Stage::kFirst, Tower::kVision, false},
     {Scope::kOnce, kLastMerger, kLastMerger, kMerger, nullptr, Stage::kFirst, Tower::kVision},
-    {Scope::kLayers, kAudioLayers, kTowerLayers, {}, &kAudioLayer, Stage::kFirst, Tower::kAudio, false},
-    {Scope::kOnce, kAudio, kAudioTower, kAudioRest, nullptr, Stage::kFirst, Tower::kAudio},
+    {Scope::kLayers, kAudioLayers, kTowerLayers, {}, &kConvAudioLayer, Stage::kFirst, Tower::kAudio, false},
+    {Scope::kOnce, kAudio, kAudioTower, kConvAudioRows, nullptr, Stage::kFirst, Tower::kAudio},
     {Scope::kOnce, kLanguage, kText, kEmbeddingRows},
     {Scope::kLayers, kLayers, kTextLayers, {}, &kLayer},
     {Scope::kOnce, kLanguage, kText, kFinalNormRows, nullptr, Stage::kFinalNorm},
@@ -119,16 +83,12 @@ constexpr Unread kUnread[] = {
 constexpr std::string_view kTypes[] = {"qwen3_omni_moe"};
 constexpr Needs kHas[] = {Needs::kQkNorm};
 
-constexpr ConfigStep kAudioConfig[] = {
-    part("audio"),
-    size_or(member<&ModelConfig::audio, &AudioConfig::channels>, "downsample_hidden_size", 480),
-    size_or(member<&ModelConfig::audio, &AudioConfig::out_hidden>, "output_dim", 3584),
-};
 constexpr ConfigStep kThinkerConfig[] = {
-    inside("text_config", kQwen3MoeConfig), no_mtp(), tied(), part("qwen_vision", 1),
-    inside("audio_config", kAudioConfig),
+    inside("text_config", kQwen3MoeConfig),   no_mtp(), tied(), part("qwen_vision", 1),
+    inside("audio_config", kConvAudioConfig),
 };
-// The talker and the decoder of its codes are models of their own beside the thinker, and Megatron has neither.
+// The talker and the decoder of its codes are models of their own beside the thinker, and Megatron has
+// neither.
 constexpr ConfigStep kConfig[] = {
     part("no_talker"),
     inside("thinker_config", kThinkerConfig),

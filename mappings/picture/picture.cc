@@ -56,7 +56,8 @@ Holding hold_example(const RuleExample& example, i64 cell, i64 expert) {
 // cell has an item.
 Panel cell_panel(const RuleExample& example, i64 cell, i64 expert, std::vector<Panel>& sources) {
   Holding holding = hold_example(example, cell, expert);
-  std::string title = example.experts > 1 ? cat("expert ", expert, ", cell ", cell) : cat("cell ", cell);
+  const char* of = example.rule == "replicate_slice" ? "slice " : "expert ";
+  std::string title = example.experts > 1 ? cat(of, expert, ", cell ", cell) : cat("cell ", cell);
   if (holding.addend != 0) title += cat(", plus ", holding.addend);
   Panel panel = panel_of(std::move(title), holding.shape.shape);
   i32 owner = holding.partition_dim < 0 ? kEveryCell : static_cast<i32>(cell);

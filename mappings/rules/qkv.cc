@@ -12,7 +12,8 @@
 //   2 cells    q0 q1 k0 v0   q2 q3 k1 v1              a group each
 //   4 cells    q0 q1   k0 v0   q2 q3   k1 v1          half a group each
 //
-// The cells must divide the number of query heads, and be a multiple or a divisor of the number of groups.
+// The cells must divide the number of query heads, and be a multiple or a divisor of the number of groups; a
+// divisor where Megatron does not cut a group (TowerConfig::whole_groups).
 #include "core/base/error.h"
 #include "mappings/config.h"
 #include "mappings/rules/blocks.h"
@@ -52,6 +53,7 @@ Heads heads_of(const TowerConfig& tower) {
 // Megatron's own condition on heads, groups and the parallel size.
 void check_cells(const TowerConfig& tower, Part part) {
   own_part(tower.heads, part, "the number of query heads");
+  if (tower.whole_groups) own_part(tower.kv_groups, part, "the number of key-value groups");
   if (tower.kv_groups % part.count == 0 || part.count % tower.kv_groups == 0) return;
   throw Error(Code::kBadGrid,
               "of the number of key-value groups and the parallel size, neither divides the other")

@@ -6,10 +6,17 @@
 //
 //   linear_attn.norm.weight in the file   1.25  0.75  1        ->   in Megatron   0.25  -0.25  0
 //
+// The rows of a matrix can be a parameter each, which `replicate_slice` takes as a vector; Row::slice says
+// which row.
+//
 // Export adds the one again. The sum is computed in the wider of the two types; core/items/item_cast.h counts
 // values that the constant rounds.
+#include "core/base/error.h"
+#include "core/items/item_run.h"
+#include "core/items/shape.h"
 #include "mappings/config.h"
 #include "mappings/rules/blocks.h"
+#include "mappings/rules/expert.h"
 #include "mappings/rules/families.h"
 
 namespace mckpt::impl {
@@ -36,6 +43,24 @@ Holding hold_only_row(const RuleInput& in) {
   return {LocalShape{Shape{source[1]}}, -1, {{0, 0, source.items(), {}, {}}}, 0};
 }
 
+// The number of the expert is the number of the slice.
+Holding hold_slice(const RuleInput& in) {
+  expect_rank(in, 0, kRoles[0], 2, 2);
+  const Shape& source = in.sources[0].shape;
+  if (in.expert < 0 || in.expert >= source[0])
+    throw Error(Code::kSourceShape, cat("the source ", kRoles[0], " has no such row"))
+        .expected(cat("more than ", in.expert, " rows"))
+        .found(to_string(source));
+  return {LocalShape{Shape{source[1]}}, -1, {{0, in.expert * source[1], source[1], {}, {}}}, 0};
+}
+
+Holding hold_turned(const RuleInput& in) {
+  expect_rank(in, 0, kRoles[0], 2, 2);
+  const Shape& source = in.sources[0].shape;
+  return {
+      LocalShape{{source[1], source[0]}}, -1, {columns_as_rows(0, source[0], source[1], {1, source[1]})}, 0};
+}
+
 // Zeros of padding plus one.
 Holding hold_ones(const RuleInput& in) {
   i64 dim = positive(in.tower.head_dim, "the size of a head");
@@ -45,6 +70,8 @@ Holding hold_ones(const RuleInput& in) {
 constexpr Rule kRules[] = {
     {"replicate", kRoles, "every cell has the whole tensor", hold_all},
     {"replicate_row", kRoles, "every cell has the only row of a matrix, as a vector", hold_only_row},
+    {"replicate_slice", kRoles, "every cell has one row of a matrix, as a vector", hold_slice},
+    {"replicate_transposed", kRoles, "every cell has the whole matrix, transposed", hold_turned},
     {"head_norm_of_ones",
      {},
      "every cell has ones, as many as a head has items; no tensor of the file is read",

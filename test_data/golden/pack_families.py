@@ -21,25 +21,32 @@ DIGITS = 16
 IN_MEMORY = [("language_model.model.model.", "language_model.model."), ("language_model.model.", "model.language_model."),
              ("language_model.lm_head.", "lm_head."), ("language_model.model.", "language_model.model.model."),
              ("language_model.lm_head.", "language_model.model.lm_head."), ("model.", "model.language_model.")]
-EXPERTS = {"w1": ("gate_up_proj", 0), "w3": ("gate_up_proj", 1), "w2": ("down_proj", 0)}
+EXPERTS = {"w1": ("gate_up_proj", 0), "w3": ("gate_up_proj", 1), "w2": ("down_proj", 0),
+           "gate_proj": ("gate_up_proj", 0), "up_proj": ("gate_up_proj", 1), "down_proj": ("down_proj", 0)}
 IN_MEMORY += [("vision_tower.", "model.vision_tower."), ("multi_modal_projector.", "model.multi_modal_projector."),
               ("visual.", "model.visual."), ("model.language_model.", "model."),
               ("vision_tower.vision_model.embeddings.patch_embedding.", "model.vision_tower.embeddings.proj."),
               ("vision_tower.vision_model.encoder.layers.", "model.vision_tower.layers."),
               ("patch_merge_mlp.linear", "model.multi_modal_projector.merge_linear")]
 PARTS = [("block_sparse_moe.", "mlp."), ("router.gate.", "gate."), ("shared_mlp.", "shared_experts."), (".index_", ".indexer.")]
+PARTS += [("vision_model.", "vision_tower."), *((f"_linear.{n}.", f"_linear.{leaf}.") for n, leaf in ((0, "fc1"), (2, "fc2"), (3, "ln")))]
 HALVES = {"gate_proj": 0, "up_proj": 1}
 
 
-MODEL = []  # the one that is packed: later data were drawn by "MODEL:name"
+MODEL = [""]  # the one that is packed; later data were drawn by "MODEL:NAME"
 
 
 def also(name, shape):
-    """More recipes than pack.py knows."""
+    """More recipes than pack.py knows. The model's name in front comes first: it costs little to try."""
+    for kind, seed, first in by_name(name, shape):
+        yield kind, f"{MODEL[0]}:{seed}", first
+        yield kind, seed, first
+
+
+def by_name(name, shape):
     names = [name] + [to + name[len(front):] for front, to in IN_MEMORY if name.startswith(front)]
     names += [n.replace(part, to) for n in names for part, to in PARTS if part in n]
     names += [front + n.removeprefix("backbone.") for n in names for front in ("model.", "") if n.startswith("backbone.")]
-    names += [f"{model}:{n}" for model in MODEL for n in names]
     for n in dict.fromkeys(names):
         yield from pack_candidates(n, shape)
         front, _, leaf = n.removesuffix(".weight").rpartition(".")
@@ -50,6 +57,9 @@ def also(name, shape):
         if number.isdigit() and leaf.split(".")[0] in EXPERTS:
             fused, half = EXPERTS[leaf.split(".")[0]]
             yield "perm", f"{stem}.experts.{fused}[{number}]", half * shape[0] * shape[1]
+            # Two pools, which the file counts on.
+            for pool, e in [("text_moe", int(number)), *(("vision_moe", e) for e in range(int(number)))]:
+                yield "perm", f"{stem}.{pool}.experts.{fused}[{e}]", half * shape[0] * shape[1]
 
 
 pack_candidates, pack.candidates = pack.candidates, also
@@ -126,6 +136,37 @@ def pack_torch_dist(path, out):
         saved = json.load(f)
     with open(out, "a") as f:
         f.write(f"objects {saved['other_count'] - sum(name.startswith('common_state/') for name in saved['other_sample'])}\n")
+def cases_of(path):
+    """The cases of a file of buckets, by name."""
+    with open(path) as f:
+        return {case.split(" ", 1)[0]: "case " + case for case in f.read().split("case ")[1:]}
+
+
+def pack_buckets(layout, out):
+    """Adds the cases to those that are there, in the order of their names."""
+    known = cases_of(out)
+    pack.pack_buckets(layout, out)
+    with open(out, "r+") as f:
+        cases = known | cases_of(out)
+        f.seek(0)
+        f.write("".join(cases[name] for name in sorted(cases)))
+        f.truncate()
+
+
+def state_constants(folder, out):
+    """Writes the sizes that a run made of the constants of the code (opts.json, "radio:LAYERS,WIDTH,HEADS,FFN,...") into
+    config.json, where a model of other sizes would have them."""
+    with open(os.path.join(folder, "opts.json")) as f:
+        patches = [p.split(":")[1].split(",") for p in json.load(f).get("_patch", []) if p.startswith("radio:")]
+    if not patches:
+        return
+    keys = ("num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size")
+    with open(os.path.join(out, "config.json"), "r+") as f:
+        config = json.load(f)
+        config["vision_config"] |= dict(zip(keys, map(int, patches[0]))) | {"max_resolution": 512}
+        f.seek(0)
+        json.dump(config, f, indent=2)
+        f.truncate()
 
 
 def main():
@@ -137,8 +178,10 @@ def main():
             model, out = os.path.basename(folder), os.path.join(FAMILIES, os.path.basename(folder))
             if only and model not in only:
                 continue
-            MODEL[:] = [model]
+            MODEL[0] = model
             pack.pack_model(os.path.join(folder, "hf"), out)
+            if os.path.exists(os.path.join(folder, "opts.json")):
+                state_constants(folder, out)
             if ranks := sorted(glob.glob(f"{folder}/tp*.json")):
                 pack_ranks(ranks, os.path.join(out, "ranks.txt"))
             for path in sorted(glob.glob(f"{root}/torch_dist/{model}.tp*.json")):
@@ -150,7 +193,7 @@ def main():
                     tag = os.path.basename(path)[len(model) + 1:-len(".json")]
                     pack_fsdp(path, os.path.join(out, f"fsdp.{tag}.txt"))
         if not only:
-            pack.pack_buckets(f"{root}/fsdp_layout.json", os.path.join(FAMILIES, "buckets.txt"))
+            pack_buckets(f"{root}/fsdp_layout.json", os.path.join(FAMILIES, "buckets.txt"))
 
 
 if __name__ == "__main__":

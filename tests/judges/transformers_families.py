@@ -84,6 +84,8 @@ def check_experts(what, model, listed):
             fc2 = experts.down_proj[e].T if interleaved else experts.down_proj[e]
             for leaf, want in (("linear_fc1", fc1), ("linear_fc2", fc2)):
                 ours = f"decoder.layers.{layer}.mlp.experts.{leaf}.weight{e}"
+                if pool := re.search(r"(text|vision)_moe\.", name):
+                    ours = f"decoder.layers.{layer}.mlp.{pool[1]}_moe_layer.experts.local_experts.{e}.{leaf}.weight"
                 if sha(want) not in [digests.get(front + ours) for front in ("", "language_model.", "thinker.language_model.")]:
                     failures.append(f"{what}: {ours} is not what the model computes with")
                 compared.append(ours)

@@ -116,7 +116,7 @@ class FamilyModel {
   ModelMap map_with(const Family& family) const {
     SourceTable table;
     for (std::size_t t = 0; t < weights_.size(); t++)
-      table.add({weights_[t].name, dims_[t], weights_[t].dtype == "F32" ? DType::kF32 : DType::kBF16, true});
+      table.add({weights_[t].name, dims_[t], dtype_of(weights_[t].dtype), true});
     return ModelMap(config.model, family, std::move(table));
   }
 
@@ -124,6 +124,7 @@ class FamilyModel {
   // `stored`.
   std::string bytes(const ModelParameter& p, ItemRange range, DType stored) const {
     std::string out;
+    if (p.row->counter) return weights_[static_cast<std::size_t>(p.sources[0])].bytes;
     for (const ItemRun& run : cut(p.holding->runs, range))
       for (i64 i = 0; i < run.items(); i++) {
         float value = (run.slot == kPaddingSlot ? 0 : item(p, run, i)) + p.holding->addend;
@@ -175,6 +176,10 @@ class FamilyModel {
   std::unique_ptr<ModelMap> map;
 
  private:
+  static DType dtype_of(std::string_view name) {
+    return name == "I64" ? DType::kI64 : name == "F32" ? DType::kF32 : DType::kBF16;
+  }
+
   float item(const ModelParameter& p, const ItemRun& run, i64 i) const {
     i32 slot = is_copy(run.slot) ? copied_slot(run.slot) : run.slot;
     const GoldenTensor& t = weights_[static_cast<std::size_t>(p.sources[static_cast<std::size_t>(slot)])];

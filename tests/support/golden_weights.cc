@@ -56,7 +56,7 @@ struct Recipe {
 
 std::vector<std::size_t> dims_of(const std::string& shape) {
   std::vector<std::size_t> out;
-  std::istringstream in(shape);
+  std::istringstream in(shape == "-" ? "" : shape);
   for (std::string size; std::getline(in, size, 'x');) out.push_back(std::stoull(size));
   return out;
 }

@@ -1,5 +1,7 @@
-// Which layers of a model have which mixer and feed-forward part, and numbers that follow from several entries.
+// Which layers of a model have which mixer and feed-forward part, and numbers that follow from several
+// entries.
 #include <algorithm>
+#include <array>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -56,6 +58,32 @@ std::vector<bool> flagged_layers(const ConfigFields& c, std::string_view key, i6
   return out;
 }
 
+// A number for both pools of experts, or a list of one for each.
+std::array<i64, 2> of_pools(const ConfigFields& c, std::string_view key, std::array<i64, 2> otherwise) {
+  const JsonValue* value = c.find(key);
+  if (!value) return otherwise;
+  if (!value->is(JsonType::kArray)) return {c.size(key), c.size(key)};
+  std::vector<i64> numbers = c.numbers_or_none(key);
+  if (numbers.size() != 2 || numbers[0] <= 0 || numbers[1] <= 0 ||
+      std::max(numbers[0], numbers[1]) > ConfigFields::kLargest)
+    throw c.error(key, "does not have a number for each pool of experts").expected("two positive numbers");
+  return {numbers[0], numbers[1]};
+}
+
+// The first and the last layer with experts, as older configs have them, for each pool. Megatron's layer
+// has both pools or neither.
+std::vector<bool> interval_of_pools(const ConfigFields& c, i64 layers) {
+  const std::array<i64, 2> first = of_pools(c, "moe_layer_start_index", {1, 1}),
+                           last = of_pools(c, "moe_layer_end_index", {layers - 1, layers - 1});
+  const i64 every = c.size_or("moe_layer_interval", 1);
+  if (first[0] != first[1] || std::min(last[0], layers - 1) != std::min(last[1], layers - 1))
+    throw c.unsupported("moe_layer_end_index", "gives the pools of experts different layers");
+  std::vector<bool> sparse(static_cast<std::size_t>(layers));
+  for (i64 n = first[0]; n <= std::min(last[0], layers - 1); n++)
+    sparse[static_cast<std::size_t>(n)] = (n + 1) % every == 0;
+  return sparse;
+}
+
 }  // namespace
 
 void read_shared_gate(const ConfigFields&, ModelConfig& m, i64) { m.moe.shared_gate = m.moe.shared_ffn > 0; }
@@ -107,6 +135,11 @@ void read_gdn_layers(const ConfigFields& c, ModelConfig& m, i64) {
 
 void read_latent_head_dim(const ConfigFields&, ModelConfig& m, i64) {
   m.text.head_dim = m.mla.nope + m.mla.rope;
+}
+
+void read_head_dim_of_hidden(const ConfigFields& c, ModelConfig& m, i64) {
+  must_divide(c, "hidden_size", m.text.hidden, "num_attention_heads", m.text.heads);
+  m.text.head_dim = m.text.hidden / m.text.heads;
 }
 
 void read_every_few_experts(const ConfigFields& c, ModelConfig& m, i64) {
@@ -174,6 +207,35 @@ void read_mamba_head_dim(const ConfigFields& c, ModelConfig& m, i64) {
     throw c.error("mamba_d_head", "is not what each head has of 'mamba_d_ssm'")
         .expected(mamba.head_dim)
         .found(c.size("mamba_d_head"));
+}
+
+// Two pools of equally many experts, of two widths. Without a list of layers, all but the first have them.
+void read_ernie_pools(const ConfigFields& c, ModelConfig& m, i64) {
+  const std::array<i64, 2> experts = of_pools(c, "moe_num_experts", {64, 64}),
+                           widths = of_pools(c, "moe_intermediate_size", {1536, 512});
+  if (experts[0] != experts[1])
+    throw c.unsupported("moe_num_experts", "is not the same number for both pools")
+        .expected(experts[0])
+        .found(experts[1]);
+  if (experts[0] > kMostExperts)
+    throw c.error("moe_num_experts", "is out of range")
+        .expected(cat("at most ", kMostExperts))
+        .found(experts[0]);
+  m.moe.experts = experts[0];
+  m.moe.ffn = widths[0];
+  m.moe.second_ffn = widths[1];
+  m.moe.shared_ffn =
+      checked_mul(c.count_or("moe_num_shared_experts", 2), m.moe.ffn, "the width of the shared experts");
+  const i64 layers = layer_count(c, "num_hidden_layers");
+  set_layers(m, layers, {});
+  std::vector<bool> sparse(static_cast<std::size_t>(layers), true);
+  sparse[0] = false;
+  if (c.has("mlp_layer_types"))
+    sparse = layers_with(c, "mlp_layer_types", layers, "dense", "sparse");
+  else if (c.has("moe_layer_start_index"))
+    sparse = interval_of_pools(c, layers);
+  for (i64 n = 0; n < layers; n++)
+    if (sparse[static_cast<std::size_t>(n)]) m.text.layers[n].ffn = Ffn::kMoe;
 }
 
 // Which layers have experts and which sparse attention, and the sizes of its indexer, in either spelling.

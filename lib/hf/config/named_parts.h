@@ -27,6 +27,7 @@ void read_shared_gate(const ConfigFields& c, ModelConfig& m, i64);
 void read_sparse_layers(const ConfigFields& c, ModelConfig& m, i64);
 void read_gdn_layers(const ConfigFields& c, ModelConfig& m, i64);
 void read_latent_head_dim(const ConfigFields& c, ModelConfig& m, i64);
+void read_head_dim_of_hidden(const ConfigFields& c, ModelConfig& m, i64);
 void read_every_few_experts(const ConfigFields& c, ModelConfig& m, i64);
 void read_low_rank_queries(const ConfigFields& c, ModelConfig& m, i64);
 void read_indexer_types(const ConfigFields& c, ModelConfig& m, i64);
@@ -35,10 +36,13 @@ void read_interval_layers(const ConfigFields& c, ModelConfig& m, i64);
 void read_first_dense_layers(const ConfigFields& c, ModelConfig& m, i64);
 void read_mamba_head_dim(const ConfigFields& c, ModelConfig& m, i64);
 void read_minimax_layers(const ConfigFields& c, ModelConfig& m, i64);
+void read_ernie_pools(const ConfigFields& c, ModelConfig& m, i64);
 // Nemotron-H (hybrid_layers.cc): the kind of each layer, by a pattern, and the sizes that they need.
 void read_hybrid_layers(const ConfigFields& c, ModelConfig& m, i64);
 // Gemma 4 (gemma4_layers.cc).
 void read_gemma4_experts(const ConfigFields& c, ModelConfig& m, i64);
 void read_gemma4_layers(const ConfigFields& c, ModelConfig& m, i64);
+// Llama-Nemotron (deci_layers.cc).
+void read_deci_layers(const ConfigFields& c, ModelConfig& m, i64);
 
 }  // namespace mckpt::impl

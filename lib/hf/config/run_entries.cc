@@ -1,5 +1,5 @@
-// Reads the entries that only the args of a run state. The configs of models with vision have them in
-// "text_config", some of them at the top. transformers 5 puts everything about rotary embeddings in
+// Reads the entries that only the args of a run state. The configs of models with towers have them in
+// "text_config" or "llm_config", some of them at the top. transformers 5 puts everything about rotary embeddings in
 // "rope_parameters"; older versions have "rope_theta" at the top and the stretching in "rope_scaling".
 #include "hf/config/run_entries.h"
 
@@ -53,10 +53,17 @@ RouterEntries read_router(const ConfigFields& c) {
   return router;
 }
 
+// The object of the language model, which may be in the object of the model that thinks.
+ConfigFields language_of(const ConfigFields& top) {
+  for (std::string_view key : {"text_config", "llm_config"})
+    if (top.has(key)) return top.object(key);
+  return top.has("thinker_config") ? language_of(top.object("thinker_config")) : top;
+}
+
 }  // namespace
 
 RunEntries read_run_entries(const ConfigFields& top) {
-  const ConfigFields c = top.has("text_config") ? top.object("text_config") : top;
+  const ConfigFields c = language_of(top);
   RunEntries run;
   run.positions = top.count_or("max_position_embeddings", 0);
   if (run.positions == 0) run.positions = c.count_or("max_position_embeddings", 0);

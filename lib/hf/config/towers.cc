@@ -85,6 +85,27 @@ void read_qwen2_5_vision(const ConfigFields& vision, ModelConfig& m) {
   need_text_width(c, v.out_hidden, m);
 }
 
+// Megatron's own layers, with keys and values in groups.
+void read_exaone4_5_vision(const ConfigFields& vision, ModelConfig& m) {
+  ConfigFields c = vision.with_defaults(R"({"depth": 32, "hidden_size": 3584, "intermediate_size": 3420,
+      "num_heads": 16, "num_key_value_heads": 8, "in_channels": 3, "patch_size": 14, "temporal_patch_size": 2,
+      "spatial_merge_size": 2, "out_hidden_size": 3584})");
+  TowerConfig& t = m.vision_tower;
+  read_tower(c, t, "num_heads", "depth");
+  t.kv_groups = c.size("num_key_value_heads");
+  must_divide(c, "num_heads", t.heads, "num_key_value_heads", t.kv_groups);
+  t.qkv_bias = t.proj_bias = t.gated_mlp = t.whole_groups = true;
+  t.swiglu = c.text_or("hidden_act", "silu") == "silu";
+  for (LayerSpec& layer : t.layers) layer.ffn = Ffn::kDense;
+  VisionConfig& v = m.vision;
+  v.in_channels = c.size("in_channels");
+  v.patch = c.size("patch_size");
+  v.temporal_patch = c.size("temporal_patch_size");
+  v.out_hidden = c.size("out_hidden_size");
+  v.merge = read_merge(c);
+  need_text_width(c, v.out_hidden, m);
+}
+
 void read_pixtral(const ConfigFields& top, ModelConfig& m) {
   ConfigFields c =
       top.object("vision_config").with_defaults(R"({"hidden_size": 1024, "intermediate_size": 4096,
@@ -156,6 +177,17 @@ void read_minimax_vision(const ConfigFields& top, ModelConfig& m) {
   v.temporal_patch = c.size("temporal_patch_size");
   v.merge = read_merge(c);
   v.projector = top.size_or("projector_hidden_size", 6144);
+}
+
+void read_ernie_vision(const ConfigFields& vision, ModelConfig& m) {
+  ConfigFields c = vision.with_defaults(R"({"depth": 32, "hidden_size": 1280, "intermediate_size": 5120,
+      "num_heads": 16, "in_channels": 3, "patch_size": 14, "spatial_merge_size": 2, "temporal_merge_size": 2})");
+  read_tower(c, m.vision_tower, "num_heads", "depth");
+  VisionConfig& v = m.vision;
+  v.in_channels = c.size("in_channels");
+  v.patch = c.size("patch_size");
+  v.merge = read_merge(c);
+  v.temporal_merge = c.size("temporal_merge_size");
 }
 
 // Three convolutions of step 2 halve the frequencies, rounding up each time; conv_out reads what is left of

@@ -3,6 +3,8 @@
 // with the key. pre: the language model was read, since projectors end in its hidden size.
 #pragma once
 
+#include "core/base/int.h"
+
 namespace mckpt::impl {
 
 class ConfigFields;
@@ -13,6 +15,11 @@ struct ModelConfig;
 void read_qwen_vision(const ConfigFields& top, ModelConfig& m, bool deepstack);
 // Qwen2.5-VL: no biases of the patches, no positions, a gated MLP.
 void read_qwen2_5_vision(const ConfigFields& c, ModelConfig& m);
+void read_exaone4_5_vision(const ConfigFields& c, ModelConfig& m);
+void read_ernie_vision(const ConfigFields& c, ModelConfig& m);
+// The towers of Nemotron (nemotron_towers.cc), from the whole config.
+void read_radio(const ConfigFields& c, ModelConfig& m, i64 class_tokens);
+void read_parakeet(const ConfigFields& c, ModelConfig& m);
 // Pixtral, and the number of patches on the side of a square that the projector of `top` joins.
 void read_pixtral(const ConfigFields& top, ModelConfig& m);
 // SigLIP, as Gemma 3 has it.

@@ -34,8 +34,12 @@ constexpr std::string_view kWeightSuffixes[] = {
 // The chat templates of a tokenizer that has several, as transformers writes them.
 constexpr std::string_view kTemplatesFolder = "additional_chat_templates";
 
+// The voices of Qwen2.5-Omni, a file of torch that is none of weights: transformers loads no model without it.
+constexpr std::string_view kVoices = "spk_dict.pt";
+
 // Whether an entry of a folder is an asset, by its name.
 bool is_asset(const FolderEntry& e) {
+  if (e.name == kVoices && !e.folder) return true;
   if (e.folder || e.name.starts_with(".") || has_torch_suffix(e.name)) return false;
   if (e.name == kTensorTableName || e.name == kTrackerName || e.name == kManifestName) return false;
   return std::ranges::none_of(kWeightSuffixes, [&](std::string_view s) { return e.name.ends_with(s); });
@@ -67,6 +71,7 @@ constexpr std::string_view kKnownNames[] = {"config.json",
                                             "processor_config.json",
                                             "preprocessor_config.json",
                                             "video_preprocessor_config.json",
+                                            kVoices,
                                             kMapName};
 constexpr std::string_view kKnownSuffixes[] = {".jinja", ".model", ".tiktoken", ".py"};
 // DeepSpeed writes this script beside its checkpoints.

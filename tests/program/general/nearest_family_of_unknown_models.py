@@ -23,7 +23,7 @@ def write_model(listing, folder):
     header, at = {}, 0
     with open(listing) as lines:
         for name, dtype, shape, *_ in map(str.split, lines):
-            dims = [int(d) for d in shape.split("x")]
+            dims = [int(d) for d in shape.split("x") if d != "-"]
             size = SIZES[dtype]
             for d in dims:
                 size *= d

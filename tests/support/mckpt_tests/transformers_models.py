@@ -8,14 +8,18 @@ import os
 from mckpt_tests.setting import DATA
 
 # Families whose code is on the hub beside their weights, and the class that transformers would need.
-NO_CLASS = {"bailing_moe_v2": "BailingMoeV2ForCausalLM", "sarvam_moe": "SarvamMoEForCausalLM", "mimo": "MiMoForCausalLM"}
+# (qwen3_asr: transformers' own class has other names, without a thinker).
+NO_CLASS = {
+    "bailing_moe_v2": "BailingMoeV2ForCausalLM", "sarvam_moe": "SarvamMoEForCausalLM", "mimo": "MiMoForCausalLM", "llama_nemotron": "DeciLMForCausalLM",
+    "nemotron_vl": "NemotronH_Nano_VL_V2", "nemotron_omni": "NemotronH_Nano_Omni_Reasoning_V3", "qwen3_asr": "Qwen3ASRThinkerForConditionalGeneration",
+}
 
 # The models of test_data/golden/families that transformers has. kimi_k2 is a type of the hub alone; glm4_moe with prediction
 # layers is not built by transformers.
 GOLDEN_FAMILIES = (
     "mistral", "gemma", "gemma2", "gemma3", "gemma3_vl", "exaone4", "nemotron", "olmoe", "minimax_m2", "minimax_m3_vl", "hy_v3", "exaone_moe",
     "ernie4_5_moe", "deepseek_v2", "glm4_moe", "glm4_moe_lite", "glm4v_moe", "glm_moe_dsa", "falcon_h1", "ministral3", "qwen2_5_vl", "qwen2_audio",
-    "qwen3_omni_moe", "nemotron3_latent", "qwen3_5_moe_text", "gemma4_moe", "gemma4_ple", "gemma4_vl",
+    "qwen3_omni_moe", "qwen2_5_omni_a", "exaone4_5_a", "ernie4_5_vl_moe_a", "nemotron3_latent", "qwen3_5_moe_text", "gemma4_moe", "gemma4_ple", "gemma4_vl",
 )
 
 # Entries that transformers takes for another number of experts, or writes and does not take back.

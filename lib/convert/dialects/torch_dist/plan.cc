@@ -36,7 +36,7 @@ bool writes_experts(const Cell& cell) { return cell.edp == 0; }
 // convolutions and patches, and what Megatron-Bridge adds to layers of Gemma 4.
 bool is_plain_module(std::string_view module) {
   for (std::string_view end :
-       {"word_embeddings", "mlp.router", "conv1d", "mixer.norm", "patch_embed.proj", "pos_embed",
+       {"word_embeddings", ".router", "conv1d", "mixer.norm", "patch_embed.proj", "pos_embed",
         "output_layer", "per_layer_embedding", "per_layer_input_gate", "per_layer_projection",
         "per_layer_proj_norm", "post_per_layer_input_norm", "post_moe_layernorm",
         "post_shared_expert_layernorm", "pre_shared_expert_layernorm", "post_ffn_layernorm"})
@@ -59,7 +59,7 @@ std::string_view module_with_state(std::string_view name, bool hybrid) {
   std::size_t dot = name.rfind('.');
   std::string_view module = name.substr(0, dot), leaf = name.substr(dot + 1);
   bool module_leaf = leaf == "weight" || leaf == "layer_norm_weight" || leaf == "softmax_offset";
-  if (!module_leaf || (is_plain_module(module) && !(hybrid && module == "output_layer"))) return "";
+  if (!module_leaf || (is_plain_module(module) && !(hybrid && module.ends_with("output_layer")))) return "";
   return module;
 }
 
@@ -207,7 +207,7 @@ bool stacks_layers(const ModelConfig& model, LayerStacks choice) {
     return l.mixer == Mixer::kGdn || l.mixer == Mixer::kMamba || l.mixer == Mixer::kNone ||
            l.ffn == Ffn::kNone || latent_experts;
   };
-  return alike && std::ranges::none_of(layers, of_frequency);
+  return alike && !model.layers_apart && std::ranges::none_of(layers, of_frequency);
 }
 
 TorchDistPlan::TorchDistPlan(const KeyTable& keys, const TorchDistRun& run, const TorchDistStates& states)

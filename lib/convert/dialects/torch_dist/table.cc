@@ -18,6 +18,7 @@ namespace {
 
 // The places of a parameter of one expert: in a tensor of all experts, or under the expert's number.
 std::vector<TorchDistPlace> of_experts(const std::string& name) {
+  constexpr std::string_view kLocal = "local_experts.";
   for (std::string_view leaf :
        {"linear_fc1.weight", "linear_fc2.weight", "linear_fc1.bias", "linear_fc2.bias"}) {
     auto expert = numbered(name, cat(".experts.", leaf));
@@ -26,6 +27,10 @@ std::vector<TorchDistPlace> of_experts(const std::string& name) {
     return {{cat(before, "experts.", leaf, expert->after), {expert->number}},
             {cat(before, "experts.", expert->number, ".", leaf, expert->after), {}}};
   }
+  // Experts that are modules of their own have the tensors of grouped ones.
+  if (auto expert = numbered(name, ".experts.local_experts."); expert && expert->after.starts_with('.'))
+    return {{cat(expert->before.substr(0, expert->before.size() - kLocal.size()), "experts", expert->after),
+             {expert->number}}};
   return {{name, {}}};
 }
 

@@ -87,6 +87,30 @@ TEST(Families, NormsThatMegatronFsdpWouldLoseAreRefused) {
   EXPECT_EQ(layout({.ep = 2, .dp = 2}), "nothing");
 }
 
+TEST(Families, ExpertsThatMegatronFsdpWouldLoseAreRefused) {
+  ModelMap map = golden_map("ernie4_5_vl_moe_a");
+  auto layout = [&](const Grid& grid) {
+    return thrown_by([&] {
+      std::vector<ModelParameter> parameters = golden_parameters(map, grid, 0);
+      FsdpLayout(parameters, map.model(), grid, {});
+    });
+  };
+  EXPECT_EQ(layout({.ep = 2, .dp = 2}),
+            "MC0203 tensor "
+            "'language_model.decoder.layers.1.mlp.text_moe_layer.experts.local_experts.0.linear_fc1.weight': "
+            "Megatron-FSDP cannot hold experts that are modules of their own on several ranks: expected `ep` "
+            "1, found 2");
+  EXPECT_EQ(layout({.dp = 2}), "nothing");
+}
+
+// Megatron cuts groups of the language model, not of the tower of EXAONE 4.5.
+TEST(Families, GroupsOfATowerAreNotCut) {
+  ModelMap map = golden_map("exaone4_5_a");
+  std::string said = thrown_by([&] { golden_parameters(map, {.tp = 8}, 0); });
+  EXPECT_TRUE(said.starts_with("MC2007")) << said;
+  EXPECT_EQ(thrown_by([&] { golden_parameters(golden_map("exaone4"), {.tp = 8}, 0); }), "nothing");
+}
+
 TEST(Families, FewerKeysThanQueriesAreRefusedWhereMegatronNormsAsManyKeys) {
   std::string text = golden_config_text("olmoe");
   std::size_t at = text.find("\"num_key_value_heads\": 8");

@@ -144,11 +144,14 @@ class OddModel {
     for (TowerConfig& t : m.layer_sizes) tower(t, c.tp), t.hidden = m.text.hidden;
     if (m.layer_input > 0) m.layer_input = c.tp * up_to(3);
     if (m.vision_tower.heads > 0) vision(m, c.tp);
+    if (m.vision.projector > 0) m.vision.projector = c.tp * up_to(5);
+    if (m.audio.projector > 0) m.audio.projector = c.tp * up_to(5);
     if (m.moe.experts > 0) {
       m.moe.experts = c.ep * up_to(4);
       m.moe.ffn = c.etp * up_to(5);
       if (m.moe.shared_ffn > 0) m.moe.shared_ffn = c.tp * up_to(4);
       if (m.moe.latent > 0) m.moe.latent = up_to(7);
+      if (m.moe.second_ffn > 0) m.moe.second_ffn = c.etp * up_to(5);
     }
     m.mla = {m.mla.q_lora > 0 ? up_to(5) : 0, up_to(5), up_to(4), up_to(3), up_to(4)};
     if (m.indexer.heads > 0) m.indexer = {up_to(4), up_to(3)};

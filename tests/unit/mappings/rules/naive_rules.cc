@@ -88,6 +88,17 @@ void replicate_row(Walk& w) {
   w.finish({w.dim(0, 1)}, -1);
 }
 
+void replicate_slice(Walk& w) {
+  w.row(0, w.e);
+  w.finish({w.dim(0, 1)}, -1);
+}
+
+void replicate_transposed(Walk& w) {
+  for (i64 i = 0; i < w.dim(0, 1); i++)
+    for (i64 j = 0; j < w.dim(0, 0); j++) w.item(0, j * w.dim(0, 1) + i);
+  w.finish({w.dim(0, 1), w.dim(0, 0)}, -1);
+}
+
 // Cell by cell: which group has the cell's first item, if every group is on so many cells.
 void column_by_group(Walk& w) {
   i64 groups = w.m.text.kv_groups, dim = w.m.text.head_dim, shared = groups < w.T ? w.T / groups : 1;
@@ -315,6 +326,8 @@ const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"column_swapped", column_swapped},
     {"column_by_group", column_by_group},
     {"replicate_row", replicate_row},
+    {"replicate_slice", replicate_slice},
+    {"replicate_transposed", replicate_transposed},
     {"row", row},
     {"replicate", replicate},
     {"zero_centered_norm", zero_centered_norm},

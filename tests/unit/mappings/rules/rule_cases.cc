@@ -153,6 +153,22 @@ Cases only_row(std::string_view rule) {
   return cases;
 }
 
+Cases slices(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 rows : {1, 2, 3, 5})
+      for (i64 n : kWidths) cases.push_back({rule, {}, {{rows, n}}, parts, rows});
+  return cases;
+}
+
+Cases whole_matrix(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 rows : {1, 2, 3, 6, 8})
+      for (i64 n : kWidths) cases.push_back({rule, {}, {{rows, n}}, parts});
+  return cases;
+}
+
 Shape expert_source(std::string_view rule, i64 experts, i64 width, i64 hidden) {
   if (rule == "gated_expert" || rule == "gated_expert_interleaved_rows") return {experts, 2 * width, hidden};
   if (rule == "gated_expert_transposed" || rule == "gated_expert_interleaved")
@@ -230,6 +246,8 @@ const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"column_swapped", swapped},
     {"column_by_group", by_group},
     {"replicate_row", only_row},
+    {"replicate_slice", slices},
+    {"replicate_transposed", whole_matrix},
     {"row", row},
     {"replicate", replicate},
     {"zero_centered_norm", replicate},

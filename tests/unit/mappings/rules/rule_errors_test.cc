@@ -50,6 +50,10 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
        "MC2011 the number of source tensors is wrong: expected 1: weight, found 2"},
       {{"replicate_row", {}, {{2, 4}}, 1},
        "MC2011 weight does not have the shape of a matrix of one row: expected [1, 4], found [2, 4]"},
+      {{"replicate_slice", {}, {{4}}, 1},
+       "MC2011 weight has a wrong number of dimensions: expected 2, found 1, [4]"},
+      {{"replicate_transposed", {}, {{4}}, 1},
+       "MC2011 weight has a wrong number of dimensions: expected 2, found 1, [4]"},
       {{"column_by_group", attention_model(3, 3, 2, 3), {{6}}, 2},
        "MC0201 of the number of key-value groups and the parallel size, neither divides the other: expected "
        "a "
@@ -212,7 +216,8 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
 TEST(RuleErrors, SeeEveryDimensionOfEverySource) {
   auto takes_any = [](std::string_view rule, int d) {
     return rule == "column" || rule == "row" || rule == "replicate" || rule == "zero_centered_norm" ||
-           rule == "column_transposed" || rule == "column_swapped" ||
+           rule == "replicate_slice" || rule == "replicate_transposed" || rule == "column_transposed" ||
+           rule == "column_swapped" ||
            ((rule == "vocab" || rule == "replicate_row" || rule == "gated_mlp_joined") && d == 1);
   };
   for (const Rule& rule : all_rules())

@@ -1,0 +1,587 @@
+"""Models of the newer families with random sizes on random grids: what a rank holds, by the table of the family, is what
+plain formulas over whole arrays give for it. The formulas share nothing with mckpt: a config, its tensors and the
+parameters of a rank are written down here once more.
+
+    families_by_formula.py [MODELS]      so many models of each family
+"""
+
+import hashlib
+import json
+import os
+import random
+import sys
+import tempfile
+
+from mckpt_tests.checks import expect_equal, finish, in_parallel, need
+from mckpt_tests.program import run_mckpt
+
+need("numpy")
+import numpy as np  # noqa: E402
+
+MODELS = int(sys.argv[1]) if len(sys.argv) > 1 else 6
+
+
+# ---- The parts of arrays that a cell has
+
+
+class Cell:
+    """Rank t of T tensor-parallel ones, x of X expert-parallel ones, stage p of P."""
+
+    def __init__(self, t, T, x, X, p, P):
+        self.t, self.T, self.x, self.X, self.p, self.P = t, T, x, X, p, P
+
+    def col(self, a):
+        return np.split(a, self.T, axis=0)[self.t]
+
+    def row(self, a):
+        return np.split(a, self.T, axis=1)[self.t]
+
+    def glu(self, gate, up):
+        return np.concatenate([self.col(gate), self.col(up)])
+
+    def qkv(self, q, k, v, groups):
+        """Group by group: its queries, its keys, its values."""
+        parts = [a.reshape(groups, a.shape[0] // groups, *a.shape[1:]) for a in (q, k, v)]
+        fused = np.concatenate(parts, axis=1)
+        return self.col(fused.reshape(-1, *q.shape[1:]))
+
+    def joined(self, qkv, heads, groups, dim):
+        q, k, v = np.split(qkv, [heads * dim, (heads + groups) * dim])
+        return self.qkv(q, k, v, groups)
+
+    def sections(self, a, sizes):
+        """The cell's part of each block of rows."""
+        return np.concatenate([self.col(block) for block in np.split(a, np.cumsum(sizes)[:-1])])
+
+    def experts(self, n):
+        each = n // self.X
+        return [(j, self.x * each + j) for j in range(each)]
+
+    def layers(self, n):
+        each = n // self.P
+        return [(j, self.p * each + j) for j in range(each)]
+
+    @property
+    def first(self):
+        return self.p == 0
+
+    @property
+    def last(self):
+        return self.p == self.P - 1
+
+
+# ---- The tensors of a model
+
+
+class Tensors:
+    """Made when they are asked for, each of random bits."""
+
+    def __init__(self, r):
+        self.random, self.made = np.random.default_rng(r.randrange(2**32)), {}
+
+    def new(self, name, *shape, dtype="BF16"):
+        bits = {"BF16": np.uint16, "F32": np.float32, "I64": np.int64}[dtype]
+        if dtype == "F32":
+            a = self.random.standard_normal(shape).astype(bits)
+        else:
+            a = self.random.integers(0, 2**14, shape).astype(bits)
+        self.made[name] = (dtype, a)
+        return a
+
+    def linear(self, name, rows, columns, bias=True):
+        out = [self.new(f"{name}.weight", rows, columns)]
+        return out + [self.new(f"{name}.bias", rows)] if bias else out[0]
+
+    def save(self, folder):
+        header, data, at = {}, [], 0
+        for name, (dtype, a) in self.made.items():
+            header[name] = {"dtype": dtype, "shape": list(a.shape), "data_offsets": [at, at + a.nbytes]}
+            data.append(a.tobytes())
+            at += a.nbytes
+        text = json.dumps(header).encode()
+        with open(os.path.join(folder, "model.safetensors"), "wb") as f:
+            f.write(len(text).to_bytes(8, "little") + text + b"".join(data))
+
+
+def bf16(a):
+    """To the nearest, ties to even."""
+    bits = a.view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+# ---- Blocks that the families share
+
+
+def sizes(r, T):
+    groups = T * r.randint(1, 2)
+    return dict(hidden_size=T * r.randint(2, 5), num_attention_heads=groups * r.randint(1, 3), num_key_value_heads=groups, intermediate_size=T * r.randint(2, 6),
+                vocab_size=T * r.randint(3, 9), num_hidden_layers=0, head_dim=r.randint(2, 5), tie_word_embeddings=False, hidden_act="silu", rms_norm_eps=1e-5)
+
+
+def embedding(h, held, t, cell, prefix, file, leaf="embed_tokens.weight"):
+    a = h.new(f"{file}{leaf}", t["vocab_size"], t["hidden_size"])
+    if cell.first:
+        held[f"{prefix}embedding.word_embeddings.weight"] = cell.col(a)
+    return a
+
+
+def output(h, held, t, cell, prefix, name, embedded, tied):
+    out = embedded if tied else h.new(name, t["vocab_size"], t["hidden_size"])
+    if cell.last and (not tied or not cell.first):
+        held[f"{prefix}output_layer.weight"] = cell.col(out)
+
+
+def attention(h, put, t, cell, file, dim, bias=False, norms=False, groups=None):
+    H, heads, groups = t["hidden_size"], t["num_attention_heads"], groups or t["num_key_value_heads"]
+    q, k, v = (h.new(f"{file}self_attn.{x}_proj.weight", n * dim, H) for x, n in (("q", heads), ("k", groups), ("v", groups)))
+    put("self_attention.linear_qkv.weight", cell.qkv(q, k, v, groups))
+    if bias:
+        q, k, v = (h.new(f"{file}self_attn.{x}_proj.bias", n * dim) for x, n in (("q", heads), ("k", groups), ("v", groups)))
+        put("self_attention.linear_qkv.bias", cell.qkv(q, k, v, groups))
+    if norms:
+        for x in "qk":
+            put(f"self_attention.{x}_layernorm.weight", h.new(f"{file}self_attn.{x}_norm.weight", dim))
+    put("self_attention.linear_proj.weight", cell.row(h.new(f"{file}self_attn.o_proj.weight", H, heads * dim)))
+
+
+def dense(h, put, cell, file, hidden, width):
+    put("mlp.linear_fc1.weight", cell.glu(h.new(f"{file}mlp.gate_proj.weight", width, hidden), h.new(f"{file}mlp.up_proj.weight", width, hidden)))
+    put("mlp.linear_fc2.weight", cell.row(h.new(f"{file}mlp.down_proj.weight", hidden, width)))
+
+
+def llama_layers(h, held, t, cell, prefix, file, dim, **how):
+    """Norms in front, in the linear layers."""
+    mine = dict((n, j) for j, n in cell.layers(t["num_hidden_layers"]))
+    for n in range(t["num_hidden_layers"]):
+        def put(name, a, n=n):
+            if n in mine:
+                held[f"{prefix}decoder.layers.{mine[n]}.{name}"] = a
+        at = f"{file}layers.{n}."
+        put("self_attention.linear_qkv.layer_norm_weight", h.new(f"{at}input_layernorm.weight", t["hidden_size"]))
+        attention(h, put, t, cell, at, dim, **how)
+        put("mlp.linear_fc1.layer_norm_weight", h.new(f"{at}post_attention_layernorm.weight", t["hidden_size"]))
+        dense(h, put, cell, at, t["hidden_size"], t["intermediate_size"])
+
+
+def final_norm(h, held, t, cell, prefix, name, leaf="decoder.final_layernorm.weight"):
+    a = h.new(name, t["hidden_size"])
+    if cell.last:
+        held[f"{prefix}{leaf}"] = a
+
+
+def whole(h, held, cell, prefix, file, shapes):
+    """A tower of Hugging Face's modules: every cell of the first stage has it."""
+    for name, *shape in shapes:
+        a = h.new(f"{file}{name}", *shape)
+        if cell.first:
+            held[f"{prefix}{name}"] = a
+
+
+def both(name, rows, *columns):
+    return [(f"{name}.weight", rows, *columns), (f"{name}.bias", rows)]
+
+
+# ---- The families: each gives config.json, and fills the tensors and what the cell holds
+
+
+def llama_nemotron(r, h, held, cell):
+    t = sizes(r, cell.T)
+    t["num_hidden_layers"] = L = cell.P * r.randint(1, 4)
+    heads, H = t["num_attention_heads"], t["hidden_size"]
+    blocks = []
+    for _ in range(L):
+        each = r.choice([g for g in range(1, heads + 1) if heads % g == 0 and heads // g % cell.T == 0])
+        lacks = r.choice(["", "", "attention", "ffn", "both"])
+        blocks.append({"attention": {"n_heads_in_group": None if lacks in ("attention", "both") else each, "no_op": lacks in ("attention", "both")},
+                       "ffn": {"ffn_mult": None if lacks in ("ffn", "both") else r.choice([1.5, 2.625, 5.25, 80.0, 129.3]), "no_op": lacks in ("ffn", "both")}})
+    if cell.T == 3:  # widths are multiples of 256
+        for b in blocks:
+            b["ffn"] = {"ffn_mult": None, "no_op": True}
+    config = t | {"model_type": "nemotron-nas", "architectures": ["DeciLMForCausalLM"], "block_configs": blocks, "num_key_value_heads": None, "intermediate_size": None,
+                  "tie_word_embeddings": r.random() < 0.3}
+    e = embedding(h, held, t, cell, "", "model.")
+    mine = dict((n, j) for j, n in cell.layers(L))
+    for n, b in enumerate(blocks):
+        def put(name, a, n=n):
+            if n in mine:
+                held[f"decoder.layers.{mine[n]}.{name}"] = a
+        at = f"model.layers.{n}."
+        if not b["attention"]["no_op"]:
+            put("self_attention.linear_qkv.layer_norm_weight", h.new(f"{at}input_layernorm.weight", H))
+            attention(h, put, t, cell, at, t["head_dim"], groups=heads // b["attention"]["n_heads_in_group"])
+        if not b["ffn"]["no_op"]:
+            width = -(-int(2 * b["ffn"]["ffn_mult"] * H / 3) // 256) * 256
+            put("mlp.linear_fc1.layer_norm_weight", h.new(f"{at}post_attention_layernorm.weight", H))
+            dense(h, put, cell, at, H, width)
+    final_norm(h, held, t, cell, "", "model.norm.weight")
+    output(h, held, t, cell, "", "lm_head.weight", e, config["tie_word_embeddings"])
+    return config
+
+
+def audio_config(r, out):
+    heads = r.randint(1, 3)
+    return dict(d_model=heads * r.randint(2, 4), encoder_layers=r.randint(1, 3), encoder_attention_heads=heads, encoder_ffn_dim=r.randint(3, 9), num_mel_bins=r.randint(5, 40),
+                output_dim=out, downsample_hidden_size=r.randint(2, 5), max_source_positions=16)
+
+
+def audio_layer(n, d, f, key_bias):
+    at = f"layers.{n}."
+    out = []
+    for x in ("k_proj", "v_proj", "q_proj", "out_proj"):
+        out += both(f"{at}self_attn.{x}", d, d)[: 2 if x != "k_proj" or key_bias else 1]
+    return out + both(f"{at}self_attn_layer_norm", d) + both(f"{at}fc1", f, d) + both(f"{at}fc2", d, f) + both(f"{at}final_layer_norm", d)
+
+
+def qwen3_asr(r, h, held, cell):
+    t = sizes(r, cell.T)
+    t["num_hidden_layers"] = cell.P * r.randint(1, 3)
+    t["tie_word_embeddings"] = tied = r.random() < 0.5
+    a = audio_config(r, t["hidden_size"])
+    d, c, bins = a["d_model"], a["downsample_hidden_size"], a["num_mel_bins"]
+    for _ in range(3):
+        bins = (bins + 1) // 2
+    rest = [*both("ln_post", d), *both("conv2d1", c, 1, 3, 3), *both("conv2d2", c, c, 3, 3), *both("conv2d3", c, c, 3, 3), ("conv_out.weight", d, c * bins), *both("proj1", d, d),
+            *both("proj2", t["hidden_size"], d)]
+    layers = [s for n in range(a["encoder_layers"]) for s in audio_layer(n, d, a["encoder_ffn_dim"], True)]
+    for name, *shape in layers + rest:
+        x = h.new(f"thinker.audio_tower.{name}", *shape)
+        if cell.first:
+            held[f"thinker.audio_model.{name}"] = x
+    e = embedding(h, held, t, cell, "thinker.language_model.", "thinker.model.")
+    llama_layers(h, held, t, cell, "thinker.language_model.", "thinker.model.", t["head_dim"], norms=True)
+    final_norm(h, held, t, cell, "thinker.language_model.", "thinker.model.norm.weight")
+    output(h, held, t, cell, "thinker.language_model.", "thinker.lm_head.weight", e, tied)
+    return {"model_type": "qwen3_asr", "architectures": ["Qwen3ASRForConditionalGeneration"], "torch_dtype": "bfloat16", "thinker_config": {"text_config": t, "audio_config": a}}
+
+
+def qwen2_5_omni(r, h, held, cell):
+    t = sizes(r, cell.T)
+    t["num_hidden_layers"] = cell.P * r.randint(1, 3)
+    dim = t["head_dim"]
+    t["hidden_size"] = H = t["num_attention_heads"] * dim
+    t["head_dim"] = dim + 1  # which the model does not read
+    heads = r.randint(1, 3)
+    v = dict(depth=r.randint(1, 3), hidden_size=heads * r.randint(2, 4), num_heads=heads, intermediate_size=r.randint(3, 9), out_hidden_size=H, patch_size=r.randint(2, 4),
+             spatial_merge_size=r.randint(1, 3), temporal_patch_size=r.randint(1, 3), in_channels=r.randint(1, 4))
+    a = audio_config(r, r.randint(3, 9))
+    w, f, p = v["hidden_size"], v["intermediate_size"], v["patch_size"]
+    m = w * v["spatial_merge_size"] ** 2
+    vision = [("patch_embed.proj.weight", w, v["in_channels"], v["temporal_patch_size"], p, p)]
+    for n in range(v["depth"]):
+        at = f"blocks.{n}."
+        vision += [(f"{at}norm1.weight", w), (f"{at}norm2.weight", w)]
+        for x in ("attn.q", "attn.k", "attn.v", "attn.proj"):
+            vision += both(at + x, w, w)
+        vision += both(f"{at}mlp.gate_proj", f, w) + both(f"{at}mlp.up_proj", f, w) + both(f"{at}mlp.down_proj", w, f)
+    vision += [("merger.ln_q.weight", w), *both("merger.mlp.0", m, m), *both("merger.mlp.2", H, m)]
+    whole(h, held, cell, "thinker.visual.", "thinker.visual.", vision)
+    d = a["d_model"]
+    audio = [*both("conv1", d, a["num_mel_bins"], 3), *both("conv2", d, d, 3), ("audio_bos_eos_token.weight", 2, a["output_dim"]),
+             *[s for n in range(a["encoder_layers"]) for s in audio_layer(n, d, a["encoder_ffn_dim"], False)], *both("ln_post", d), *both("proj", a["output_dim"], d)]
+    whole(h, held, cell, "thinker.audio_model.", "thinker.audio_tower.", audio)
+    tied = r.random() < 0.3
+    e = embedding(h, held, t, cell, "thinker.language_model.", "thinker.model.")
+    llama_layers(h, held, t, cell, "thinker.language_model.", "thinker.model.", dim, bias=True)
+    final_norm(h, held, t, cell, "thinker.language_model.", "thinker.model.norm.weight")
+    output(h, held, t, cell, "thinker.language_model.", "thinker.lm_head.weight", e, tied)
+    return {"model_type": "qwen2_5_omni", "architectures": ["Qwen2_5OmniForConditionalGeneration"], "dtype": "bfloat16", "enable_audio_output": False,
+            "thinker_config": {"text_config": t, "vision_config": v, "audio_config": a, "tie_word_embeddings": tied}}
+
+
+def exaone_layer(h, put, t, cell, at):
+    attention(h, put, t, cell, at, t["head_dim"], norms=True)
+    put("self_attention.linear_proj.post_layernorm.weight", h.new(f"{at}post_attention_layernorm.weight", t["hidden_size"]))
+    dense(h, put, cell, at, t["hidden_size"], t["intermediate_size"])
+    put("mlp.linear_fc2.post_layernorm.weight", h.new(f"{at}post_feedforward_layernorm.weight", t["hidden_size"]))
+
+
+def exaone4_5(r, h, held, cell):
+    t = sizes(r, cell.T)
+    t["num_hidden_layers"] = L = cell.P * r.randint(1, 3)
+    H = t["hidden_size"]
+    groups = cell.T * r.randint(1, 2)
+    heads = groups * r.randint(1, 3)
+    v = dict(depth=r.randint(1, 3), hidden_size=heads * r.randint(1, 3), num_heads=heads, num_key_value_heads=groups, intermediate_size=cell.T * r.randint(2, 5), out_hidden_size=H,
+             patch_size=r.randint(2, 4), spatial_merge_size=r.randint(1, 2), temporal_patch_size=r.randint(1, 3), in_channels=r.randint(1, 4))
+    w, f, p, dim = v["hidden_size"], v["intermediate_size"], v["patch_size"], v["hidden_size"] // heads
+    if w % cell.T:
+        return None
+    m = w * v["spatial_merge_size"] ** 2
+
+    def see(name, a):
+        if cell.first:
+            held[f"vision_model.{name}"] = a
+    see("patch_embed.proj.weight", h.new("model.visual.patch_embed.proj.weight", w, v["in_channels"], v["temporal_patch_size"], p, p))
+    for n in range(v["depth"]):
+        at, to = f"model.visual.blocks.{n}.", f"decoder.layers.{n}."
+        qkv = h.linear(f"{at}attn.qkv", (heads + 2 * groups) * dim, w)
+        for leaf, a in zip(("weight", "bias"), qkv):
+            see(f"{to}self_attention.linear_qkv.{leaf}", cell.joined(a, heads, groups, dim))
+        see(f"{to}self_attention.linear_qkv.layer_norm_weight", h.new(f"{at}norm1.weight", w))
+        weight, bias = h.linear(f"{at}attn.proj", w, w)
+        see(f"{to}self_attention.linear_proj.weight", cell.row(weight))
+        see(f"{to}self_attention.linear_proj.bias", bias)
+        gate, up = h.linear(f"{at}mlp.gate_proj", f, w), h.linear(f"{at}mlp.up_proj", f, w)
+        for i, leaf in enumerate(("weight", "bias")):
+            see(f"{to}mlp.linear_fc1.{leaf}", cell.glu(gate[i], up[i]))
+        see(f"{to}mlp.linear_fc1.layer_norm_weight", h.new(f"{at}norm2.weight", w))
+        weight, bias = h.linear(f"{at}mlp.down_proj", w, f)
+        see(f"{to}mlp.linear_fc2.weight", cell.row(weight))
+        see(f"{to}mlp.linear_fc2.bias", bias)
+    see("merger.patch_norm.weight", h.new("model.visual.merger.ln_q.weight", w))
+    for a, leaf in zip(h.linear("model.visual.merger.mlp.0", m, m), ("weight", "bias")):
+        see(f"merger.linear_fc1.{leaf}", cell.col(a))
+    weight, bias = h.linear("model.visual.merger.mlp.2", H, m)
+    see("merger.linear_fc2.weight", cell.row(weight))
+    see("merger.linear_fc2.bias", bias)
+    tied, mtp = r.random() < 0.3, r.random() < 0.5
+    e = embedding(h, held, t, cell, "language_model.", "model.language_model.")
+    mine = dict((n, j) for j, n in cell.layers(L))
+    for n in range(L):
+        def put(name, a, n=n):
+            if n in mine:
+                held[f"language_model.decoder.layers.{mine[n]}.{name}"] = a
+        exaone_layer(h, put, t, cell, f"model.language_model.layers.{n}.")
+    final_norm(h, held, t, cell, "language_model.", "model.language_model.norm.weight")
+    if mtp:
+        def predict(name, a):
+            if cell.last:
+                held[f"language_model.mtp.layers.0.{name}"] = a
+        if cell.last and not cell.first:
+            held["language_model.embedding.word_embeddings.weight"] = cell.col(e)
+        predict("enorm.weight", h.new("mtp.pre_fc_norm_embedding.weight", H))
+        predict("hnorm.weight", h.new("mtp.pre_fc_norm_hidden.weight", H))
+        predict("eh_proj.weight", cell.col(h.new("mtp.fc.weight", H, 2 * H)))
+        exaone_layer(h, lambda name, a: predict(f"mtp_model_layer.{name}", a), t, cell, "mtp.layers.0.")
+        predict("final_layernorm.weight", h.new("mtp.norm.weight", H))
+    output(h, held, t, cell, "language_model.", "lm_head.weight", e, tied)
+    return {"model_type": "exaone4_5", "architectures": ["Exaone4_5_ForConditionalGeneration"], "dtype": "bfloat16", "text_config": t | {"num_nextn_predict_layers": int(mtp)},
+            "vision_config": v, "tie_word_embeddings": tied}
+
+
+def hybrid(r, h, held, cell, prefix, file, experts):
+    t = sizes(r, cell.T)
+    kinds = "M*-" if not experts else "M*-E"
+    pattern = "".join(r.choice(kinds) for _ in range(cell.P * r.randint(1, 4)))
+    G = cell.T * r.randint(1, 2)
+    M = dict(mamba_num_heads=G * r.randint(1, 2), mamba_head_dim=r.randint(2, 4), n_groups=G, ssm_state_size=r.randint(2, 4), conv_kernel=r.randint(2, 4))
+    E = dict(n_routed_experts=cell.X * r.randint(1, 3), moe_intermediate_size=r.randint(2, 5), moe_shared_expert_intermediate_size=cell.T * r.randint(1, 4), n_shared_experts=1)
+    t["num_hidden_layers"], H = len(pattern), t["hidden_size"]
+    inner, state, nh = M["mamba_num_heads"] * M["mamba_head_dim"], G * M["ssm_state_size"], M["mamba_num_heads"]
+    embedding(h, held, t, cell, prefix, file, "embeddings.weight")
+    mine = dict((n, j) for j, n in cell.layers(len(pattern)))
+    for n, kind in enumerate(pattern):
+        def put(name, a, n=n):
+            if n in mine:
+                held[f"{prefix}decoder.layers.{mine[n]}.{name}"] = a
+        at = f"{file}layers.{n}."
+        norm = h.new(f"{at}norm.weight", H)
+        at += "mixer."
+        if kind == "M":
+            put("mixer.in_proj.layer_norm_weight", norm)
+            put("mixer.in_proj.weight", cell.sections(h.new(f"{at}in_proj.weight", 2 * inner + 2 * state + nh, H), [inner, inner, state, state, nh]))
+            put("mixer.conv1d_weight", cell.sections(h.new(f"{at}conv1d.weight", inner + 2 * state, 1, M["conv_kernel"]), [inner, state, state]))
+            put("mixer.conv1d_bias", cell.sections(h.new(f"{at}conv1d.bias", inner + 2 * state), [inner, state, state]))
+            for leaf in ("dt_bias", "A_log", "D"):
+                put(f"mixer.{leaf}", cell.col(h.new(f"{at}{leaf}", nh)))
+            put("mixer.norm.weight", cell.col(h.new(f"{at}norm.weight", inner)))
+            put("mixer.out_proj.weight", cell.row(h.new(f"{at}out_proj.weight", H, inner)))
+        elif kind == "*":
+            groups, dim = t["num_key_value_heads"], t["head_dim"]
+            put("self_attention.linear_qkv.layer_norm_weight", norm)
+            q, k, v = (h.new(f"{at}{x}_proj.weight", m * dim, H) for x, m in (("q", t["num_attention_heads"]), ("k", groups), ("v", groups)))
+            put("self_attention.linear_qkv.weight", cell.qkv(q, k, v, groups))
+            put("self_attention.linear_proj.weight", cell.row(h.new(f"{at}o_proj.weight", H, t["num_attention_heads"] * dim)))
+        elif kind == "-":
+            put("mlp.linear_fc1.layer_norm_weight", norm)
+            put("mlp.linear_fc1.weight", cell.col(h.new(f"{at}up_proj.weight", t["intermediate_size"], H)))
+            put("mlp.linear_fc2.weight", cell.row(h.new(f"{at}down_proj.weight", H, t["intermediate_size"])))
+        else:
+            n_experts, width, shared = E["n_routed_experts"], E["moe_intermediate_size"], E["moe_shared_expert_intermediate_size"]
+            put("pre_mlp_layernorm.weight", norm)
+            put("mlp.router.weight", h.new(f"{at}gate.weight", n_experts, H))
+            put("mlp.router.expert_bias", h.new(f"{at}gate.e_score_correction_bias", n_experts, dtype="F32"))
+            up = [h.new(f"{at}experts.{e}.up_proj.weight", width, H) for e in range(n_experts)]
+            down = [h.new(f"{at}experts.{e}.down_proj.weight", H, width) for e in range(n_experts)]
+            for j, e in cell.experts(n_experts):
+                put(f"mlp.experts.linear_fc1.weight{j}", up[e])
+                put(f"mlp.experts.linear_fc2.weight{j}", down[e])
+            put("mlp.shared_experts.linear_fc1.weight", cell.col(h.new(f"{at}shared_experts.up_proj.weight", shared, H)))
+            put("mlp.shared_experts.linear_fc2.weight", cell.row(h.new(f"{at}shared_experts.down_proj.weight", H, shared)))
+    final_norm(h, held, t, cell, prefix, f"{file}norm_f.weight", "decoder.final_norm.weight")
+    output(h, held, t, cell, prefix, "language_model.lm_head.weight", None, False)
+    return t | M | (E if experts else {}) | {"hybrid_override_pattern": pattern}
+
+
+def nemotron(r, h, held, cell, omni):
+    heads = cell.T * r.randint(1, 2)
+    v = dict(num_hidden_layers=r.randint(1, 3), hidden_size=heads * r.randint(1, 3), num_attention_heads=heads, intermediate_size=cell.T * r.randint(2, 5), max_resolution=16 * r.randint(2, 4),
+             separate_video_embedder=r.random() < 0.5, video_temporal_patch_size=r.randint(1, 3))
+    llm = hybrid(r, h, held, cell, "llava_model.language_model.", "language_model.backbone.", omni)
+    w, f, H, tokens = v["hidden_size"], v["intermediate_size"], llm["hidden_size"], 10 if omni else 16
+    inside = cell.T * r.randint(1, 4)
+    if w % cell.T:
+        return None
+
+    def see(name, a):
+        if cell.first:
+            held[f"llava_model.{name}"] = a
+    front = "vision_model.radio_model.model.patch_generator."
+    see("vision_model.class_token", h.new(f"{front}cls_token.token", tokens, w))
+    see("vision_model.position_embeddings", h.new(f"{front}pos_embed", 1, (v["max_resolution"] // 16) ** 2, w))
+    see("vision_model.embedder.weight", cell.col(h.new(f"{front}embedder.weight", w, 3 * 16 * 16)))
+    if v["separate_video_embedder"]:
+        see("vision_model.video_embedder.weight", cell.col(h.new(f"{front}video_embedder.weight", w, 3 * v["video_temporal_patch_size"] * 16 * 16)))
+    for n in range(v["num_hidden_layers"]):
+        at, to = f"vision_model.radio_model.model.blocks.{n}.", f"vision_model.decoder.layers.{n}."
+        for leaf, a in zip(("weight", "bias"), h.linear(f"{at}attn.qkv", 3 * w, w)):
+            see(f"{to}self_attention.linear_qkv.{leaf}", cell.joined(a, heads, heads, w // heads))
+        for leaf in ("weight", "bias"):
+            see(f"{to}self_attention.linear_qkv.layer_norm_{leaf}", h.new(f"{at}norm1.{leaf}", w))
+            see(f"{to}mlp.linear_fc1.layer_norm_{leaf}", h.new(f"{at}norm2.{leaf}", w))
+        for name, file, rows, columns in (("self_attention.linear_proj", "attn.proj", w, w), ("mlp.linear_fc2", "mlp.fc2", w, f)):
+            weight, bias = h.linear(at + file, rows, columns)
+            see(f"{to}{name}.weight", cell.row(weight))
+            see(f"{to}{name}.bias", bias)
+        for leaf, a in zip(("weight", "bias"), h.linear(f"{at}mlp.fc1", f, w)):
+            see(f"{to}mlp.linear_fc1.{leaf}", cell.col(a))
+    see("vision_projection.encoder.linear_fc1.layer_norm_weight", h.new("mlp1.0.weight", 4 * w))
+    see("vision_projection.encoder.linear_fc1.weight", cell.col(h.new("mlp1.1.weight", inside, 4 * w)))
+    see("vision_projection.encoder.linear_fc2.weight", cell.row(h.new("mlp1.3.weight", H, inside)))
+    config = {"model_type": "NemotronH_Nano_VL_V2", "architectures": ["NemotronH_Nano_VL_V2"], "torch_dtype": "bfloat16", "llm_config": llm, "vision_config": v,
+              "projector_hidden_size": inside, "tie_word_embeddings": False}
+    if omni:
+        name = "NemotronH_Nano_Omni_Reasoning_V3"
+        config |= {"model_type": name, "architectures": [name]}
+        if r.random() < 0.8:
+            config["sound_config"] = sound(r, h, see, cell, H)
+    return config
+
+
+def sound(r, h, see, cell, H):
+    heads = r.randint(1, 3)
+    s = dict(hidden_size=heads * r.randint(2, 4), num_hidden_layers=r.randint(1, 3), num_attention_heads=heads, intermediate_size=r.randint(3, 9), num_mel_bins=r.randint(5, 30),
+             subsampling_factor=8, subsampling_conv_channels=r.randint(2, 5), conv_kernel_size=r.randint(2, 5), projection_hidden_size=cell.T * r.randint(1, 5), convolution_bias=False)
+    w, f, c, bins = s["hidden_size"], s["intermediate_size"], s["subsampling_conv_channels"], s["num_mel_bins"]
+    for _ in range(3):
+        bins = (bins + 1) // 2
+    shapes = [("subsampling.layers.0", c, 1, 3, 3), ("subsampling.layers.2", c, 1, 3, 3), ("subsampling.layers.3", c, c, 1, 1), ("subsampling.layers.5", c, 1, 3, 3),
+              ("subsampling.layers.6", c, c, 1, 1), ("subsampling.linear", w, c * bins)]
+    shapes = [x for name, *shape in shapes for x in both(name, *shape)]
+    for n in range(s["num_hidden_layers"]):
+        at = f"layers.{n}."
+        for part in ("feed_forward1", "feed_forward2"):
+            shapes += [(f"{at}{part}.linear1.weight", f, w), (f"{at}{part}.linear2.weight", w, f)]
+        shapes += [(f"{at}self_attn.{x}_proj.weight", w, w) for x in ("q", "k", "v", "o", "relative_k")]
+        shapes += [(f"{at}self_attn.bias_{x}", heads, w // heads) for x in "uv"]
+        shapes += [(f"{at}conv.pointwise_conv1.weight", 2 * w, w, 1), (f"{at}conv.pointwise_conv2.weight", w, w, 1), (f"{at}conv.depthwise_conv.weight", w, 1, s["conv_kernel_size"])]
+        shapes += both(f"{at}conv.norm", w) + [(f"{at}conv.norm.running_mean", w), (f"{at}conv.norm.running_var", w)]
+        for norm in ("feed_forward1", "self_att", "conv", "feed_forward2", "out"):
+            shapes += both(f"{at}norm_{norm}", w)
+        see(f"sound_model.encoder.{at}conv.norm.num_batches_tracked", h.new(f"sound_encoder.encoder.{at}conv.norm.num_batches_tracked", dtype="I64"))
+    for name, *shape in shapes:
+        see(f"sound_model.encoder.{name}", h.new(f"sound_encoder.encoder.{name}", *shape))
+    see("sound_projection.encoder.linear_fc1.layer_norm_weight", h.new("sound_projection.norm.weight", w))
+    see("sound_projection.encoder.linear_fc1.weight", cell.col(h.new("sound_projection.linear1.weight", s["projection_hidden_size"], w)))
+    see("sound_projection.encoder.linear_fc2.weight", cell.row(h.new("sound_projection.linear2.weight", H, s["projection_hidden_size"])))
+    return s
+
+
+def nemotron_vl(r, h, held, cell):
+    return nemotron(r, h, held, cell, False)
+
+
+def nemotron_omni(r, h, held, cell):
+    return nemotron(r, h, held, cell, True)
+
+
+def ernie4_5_vl_moe(r, h, held, cell):
+    t = sizes(r, cell.T)
+    t["num_hidden_layers"] = L = cell.P * r.randint(1, 3)
+    dim = t["head_dim"]
+    t["hidden_size"] = H = t["num_attention_heads"] * dim
+    del t["head_dim"]
+    E, shared, widths = cell.X * r.randint(1, 3), r.randint(1, 3), [cell.T * r.randint(1, 3), r.randint(1, 5)]
+    kinds = [r.choice(["dense", "sparse"]) for _ in range(L)]
+    t |= {"mlp_layer_types": kinds, "moe_num_experts": E, "moe_num_shared_experts": shared, "moe_intermediate_size": widths, "tie_word_embeddings": True}
+    heads = r.randint(1, 3)
+    v = dict(depth=r.randint(1, 3), hidden_size=heads * r.randint(2, 4), num_heads=heads, intermediate_size=r.randint(3, 9), patch_size=r.randint(2, 4), spatial_merge_size=r.randint(1, 2),
+             temporal_merge_size=r.randint(1, 3), in_channels=r.randint(1, 4))
+    w, f = v["hidden_size"], v["intermediate_size"]
+    m = w * v["spatial_merge_size"] ** 2
+    vision = [("patch_embed.proj.weight", w, v["in_channels"] * v["patch_size"] ** 2)]
+    for n in range(v["depth"]):
+        at = f"blocks.{n}."
+        vision += both(f"{at}norm1", w) + both(f"{at}norm2", w) + both(f"{at}attn.qkv", 3 * w, w) + both(f"{at}attn.proj", w, w) + both(f"{at}mlp.fc1", f, w) + both(f"{at}mlp.fc2", w, f)
+    whole(h, held, cell, "vision_tower.", "model.vision_model.", vision + both("ln", w))
+    for part, reads in (("spatial", m), ("temporal", m * v["temporal_merge_size"])):
+        for number, leaf, shape in ((0, "fc1", (m, reads)), (2, "fc2", (m, m)), (3, "ln", (m,))):
+            for kind, s in (("weight", shape), ("bias", (m,))):
+                a = h.new(f"model.resampler_model.{part}_linear.{number}.{kind}", *s)
+                if cell.first:
+                    held[f"resampler_model.{part}_linear.{leaf}.{kind}"] = a
+    whole(h, held, cell, "resampler_model.", "model.resampler_model.", [*both("mlp", H, m), ("after_norm.weight", H)])
+    e = embedding(h, held, t, cell, "language_model.", "model.")
+    mine = dict((n, j) for j, n in cell.layers(L))
+    for n in range(L):
+        def put(name, a, n=n):
+            if n in mine:
+                held[f"language_model.decoder.layers.{mine[n]}.{name}"] = a
+        at = f"model.layers.{n}."
+        put("self_attention.linear_qkv.layer_norm_weight", h.new(f"{at}input_layernorm.weight", H))
+        attention(h, put, t, cell, at, dim)
+        norm = h.new(f"{at}post_attention_layernorm.weight", H)
+        if kinds[n] == "dense":
+            put("mlp.linear_fc1.layer_norm_weight", norm)
+            dense(h, put, cell, at, H, t["intermediate_size"])
+            continue
+        put("pre_mlp_layernorm.weight", norm)
+        at += "mlp."
+        bias = h.new(f"{at}moe_statics.e_score_correction_bias", 2, E, dtype="F32")
+        for i, (pool, leaf) in enumerate((("text", "weight"), ("vision", "weight_1"))):
+            gate = h.new(f"{at}gate.{leaf}", H, E, dtype="F32")
+            put(f"mlp.{pool}_moe_layer.router.weight", bf16(np.ascontiguousarray(gate.T)))
+            put(f"mlp.{pool}_moe_layer.router.expert_bias", bias[i])
+            files = [[h.new(f"{at}experts.{i * E + x}.{leaf}_proj.weight", *shape) for leaf, shape in
+                      (("gate", (widths[i], H)), ("up", (widths[i], H)), ("down", (H, widths[i])))] for x in range(E)]
+            for j, x in cell.experts(E):
+                put(f"mlp.{pool}_moe_layer.experts.local_experts.{j}.linear_fc1.weight", np.concatenate(files[x][:2]))
+                put(f"mlp.{pool}_moe_layer.experts.local_experts.{j}.linear_fc2.weight", files[x][2])
+        width = widths[0] * shared
+        put("mlp.shared_experts.linear_fc1.weight", cell.glu(h.new(f"{at}shared_experts.gate_proj.weight", width, H), h.new(f"{at}shared_experts.up_proj.weight", width, H)))
+        put("mlp.shared_experts.linear_fc2.weight", cell.row(h.new(f"{at}shared_experts.down_proj.weight", H, width)))
+    final_norm(h, held, t, cell, "language_model.", "model.norm.weight")
+    output(h, held, t, cell, "language_model.", "", e, True)
+    return {"model_type": "ernie4_5_vl_moe", "architectures": ["Ernie4_5_VLMoeForConditionalGeneration"], "dtype": "bfloat16", "text_config": t, "vision_config": v,
+            "tie_word_embeddings": True}
+
+
+FAMILIES = [llama_nemotron, qwen3_asr, qwen2_5_omni, exaone4_5, nemotron_vl, nemotron_omni, ernie4_5_vl_moe]
+EXPERTS = {nemotron_omni, ernie4_5_vl_moe}
+
+
+def check(family, seed):
+    r = random.Random(f"{family.__name__} {seed}")
+    T, P, X = r.choice([1, 2, 3, 4]), r.choice([1, 1, 2, 3]), r.choice([1, 2, 3]) if family in EXPERTS else 1
+    dp = X * r.randint(1, 2)
+    rank = r.randrange(T * dp * P)
+    inside = rank % (T * dp)
+    cell = Cell(inside % T, T, inside % X, X, rank // (T * dp), P)
+    h, held = Tensors(r), {}
+    config = family(r, h, held, cell)
+    if not config:
+        return
+    with tempfile.TemporaryDirectory(prefix="mckpt_formula_") as folder:
+        with open(os.path.join(folder, "config.json"), "w") as f:
+            json.dump({"torch_dtype": "bfloat16"} | config, f)
+        h.save(folder)
+        run = run_mckpt("ls", folder, "--as", "megatron", "--tp", str(T), "--pp", str(P), "--ep", str(X), "--dp", str(dp), "--rank", str(rank), "--digest", "--json", "-q")
+        if run.returncode:
+            return expect_equal(f"{family.__name__} {seed}", [run.stdout + run.stderr], [""])
+        got = sorted(f"{t['name']} {t['shape']} {t['sha256']}" for t in json.loads(run.stdout)["tensors"])
+    want = sorted(f"{name} {list(a.shape)} {hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest()}" for name, a in held.items())
+    expect_equal(f"{family.__name__} {seed} tp {T} pp {P} ep {X} rank {rank}", got, want)
+
+
+in_parallel(check, [(family, seed) for family in FAMILIES for seed in range(MODELS)])
+finish(30 * MODELS)
