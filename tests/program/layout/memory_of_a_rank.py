@@ -1,4 +1,4 @@
-"""Memory of a rank (`layout MODEL --memory`): its bytes equal those of the real buffers (test_data/golden/buckets.txt), and of one small model
+"""Memory of a rank (`layout MODEL --memory`): the bytes are the sums over the real buffers (test_data/golden/buckets.txt), and over one small model
 computed by hand; layers outside FSDP units are a warning, which models whose layers are units do not have."""
 import json
 import os
