@@ -76,7 +76,7 @@ TEST(FsdpTable, ReadsWhatItWrites) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_EQ(trips, 184);
+  EXPECT_EQ(trips, 192);
 }
 
 }  // namespace fsdp_table_test
