@@ -52,7 +52,8 @@ struct Row {
   std::string_view gathered_with{};
 
   bool expert() const { return megatron.find("{E}") != std::string_view::npos; }
-  // Of Megatron's SequentialMLP: each expert is a module of its own, which counts from 0 on every rank.
+  // Whether the parameter is of Megatron's SequentialMLP: each expert is a module of its own, which counts
+  // from 0 on every rank.
   bool local_expert() const { return megatron.find(".local_experts.{E}.") != std::string_view::npos; }
 };
 

@@ -1,5 +1,4 @@
-// The rows of Nemotron-H, for the model alone (nemotron_h.cc) and behind towers (nemotron_vl.cc): every
-// block is called `mixer` in the file, and its norm `norm`; Megatron has three names for them.
+// The rows of Nemotron-H, for the model alone (nemotron_h.cc) and behind towers (nemotron_vl.cc).
 #pragma once
 
 #include "mappings/models/blocks.h"

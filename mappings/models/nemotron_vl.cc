@@ -41,7 +41,7 @@ constexpr Row kVisionProjection[] = {
     {"linear_fc2.weight", "row", {{{"3.weight", "text_hidden projector"}}}},
 };
 
-// Of three convolutions the second and the third are in two parts, one for each channel and one over the
+// The second and the third of three convolutions are in two parts, one for each channel and one over the
 // channels.
 constexpr Row kSubsampling[] = {
     copied("layers.0.weight", "audio_channels 1 3 3", Needs::kAudio),

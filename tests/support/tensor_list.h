@@ -39,8 +39,10 @@ class TensorList {
   };
 
   explicit TensorList(const ModelMap& promised, const MapOptions& options = {}) {
-    for (const auto& [name, shape] : promised_shapes(promised, options))
-      tensors_[name] = {{shape.dims().begin(), shape.dims().end()}};
+    for (const auto& [name, shape] : promised_shapes(promised, options)) {
+      const bool counter = shape.rank() == 0;  // a count of batches
+      tensors_[name] = {{shape.dims().begin(), shape.dims().end()}, counter ? DType::kI64 : DType::kBF16};
+    }
   }
 
   // pre: the tensor is there.

@@ -63,7 +63,7 @@ std::string model_text(const HfConfig& config) {
              " ", v.out_hidden, " ", v.deepstack, " ", v.projector, " ", v.standardized);
   out += cat(" audio ", m.audio.mel_bins, " ", m.audio.channels, " ", m.audio.bins, " ", m.audio.positions,
              " ", m.audio.out_hidden);
-  // What few families have is said where a model has it.
+  // Numbers of few families follow where a model has them.
   if (m.vision_tower.whole_groups || m.layers_apart || v.unstated || m.moe.second_ffn > 0 ||
       v.class_tokens > 0)
     out += cat(" ", m.vision_tower.whole_groups, m.layers_apart, v.video_embedder, v.unstated, v.heads_stated,
