@@ -1,5 +1,5 @@
-"""What Python says of one rank's file, and of who packed a checkpoint, is what the program says; the values of the piece are those of
-torch."""
+"""Python says the same as the program of one rank's file, and of who packed a checkpoint; the values of the piece equal the rows of
+the whole."""
 from mckpt_tests.checks import need
 
 need("torch", "numpy")

@@ -68,10 +68,7 @@ class MCKPT_API Checkpoint {
   std::int64_t ranks() const;       // that wrote it; 1 if the format does not say so
   // Facts of the format: {"iteration", "10"}.
   std::vector<std::pair<std::string, std::string>> facts() const;
-  // JSON: {"shard": {...}, "packing": {...}}, as `mckpt inspect --json` has them (docs/json.md). `shard`: of
-  // one rank's file, the rank's place and of each tensor what the file has; `packing`: how a run of
-  // Megatron-FSDP packed the checkpoint. Null where there is nothing to say. open_as_fsdp() and open_local()
-  // say it of what they read.
+  // {"shard": ..., "packing": ...} as `mckpt inspect --json` has them (docs/json.md), of what is on disk.
   std::string writer_json() const;
   std::vector<Finding> findings() const;
   std::vector<Object> objects() const;
@@ -114,8 +111,7 @@ class MCKPT_API Checkpoint {
 
 // Opens a file or a folder of any format.
 MCKPT_API Checkpoint open(const std::string& path, const OpenOptions& options = {});
-// One rank's file with the shapes that the rank had in memory, so that what the file has can be read; any
-// other checkpoint as open() opens it.
+// One rank's file with the shapes that the rank had in memory; any other checkpoint as open() opens it.
 MCKPT_API Checkpoint open_local(const std::string& path, const OpenOptions& options = {});
 // A view: a sharded checkpoint under the names and boxes of fsdp_dtensor, whatever its format on disk. Each
 // function of the view reads through to the files.

@@ -18,7 +18,7 @@ grep -Eqx 'lm_head.weight +\[21, 32\] +\[61, 32\] +\[21, 0\] +Shard\(0\) +\?\? �
 grep -Eqx 'model.layers.1.mlp.gate.e_score_correction_bias +\[4\] +\[4\] +\[0\] +whole +\?\? ██ \?\?' out || fail "a whole tensor"
 has out "?? unknown: the files of the other ranks were not opened"
 
-# inspect, ls and their JSON have the same bytes: those of the piece.
+# inspect, ls and their JSON count the same bytes: the piece alone.
 expect 0 "$mckpt" inspect "$file" --json
 cp out inspect.json
 expect 0 "$mckpt" ls "$file" --json
@@ -33,7 +33,7 @@ assert local == {t["name"]: t["local_shape"] for t in shard["tensors"]}
 assert inspect["packing"] is None
 EOF
 
-# The values are those of these rows of the whole.
+# The values equal these rows of the whole.
 expect 0 "$mckpt" cat "$file" 'lm_head.weight[0:2, :4]'
 cp out piece
 expect 0 "$mckpt" cat "$ranks" 'lm_head.weight[21:23, :4]'

@@ -13,7 +13,7 @@ class Store;
 struct PackedBy;
 struct ShardFacts;
 
-// What is known about the writer of a checkpoint.
+// Facts about the writer of a checkpoint.
 struct About {
   const ShardFacts* shard = nullptr;  // of one rank's file
   const PackedBy* packing = nullptr;  // of a save of Megatron-FSDP

@@ -69,7 +69,7 @@ void append_place(std::string& out, const Store& store, i64 tensor, std::vector<
   out += " files";
 }
 
-// Of the tensor, or of what the file of one rank has of it.
+// The bytes of the tensor; in the file of one rank, of its part.
 i64 bytes_here(const Store& store, i64 tensor, const ShardFacts* shard) {
   if (shard == nullptr) return TensorReader::tensor_bytes(store, tensor);
   return dtype_bytes(store.dtype(tensor), Shape(shard->tensors[tensor].local).items());

@@ -4,8 +4,8 @@
 //    "file": "model-00002-of-00002.safetensors", "offset": 8728,
 //    "chunks": [{"rank": null, "offsets": [0], "sizes": [16], "file": "...", "offset": 8728, "bytes": 32}]}
 //
-// "file" and "offset" are null for a tensor of several chunks; the chunks have their own. Of one rank's file
-// (convert/open/shard_facts.h) sizes in bytes are those of what the file has.
+// "file" and "offset" are null for a tensor of several chunks; the chunks have their own.
+// In the file of one rank (convert/open/shard_facts.h), bytes count what the file has.
 #pragma once
 
 #include <functional>

@@ -149,7 +149,7 @@ class Checkpoint(Mapping[str, Tensor]):
 
     @property
     def shard(self) -> dict[str, Any] | None:
-        """Of one rank's file: its rank and mesh, and of each tensor local shape, offsets, whole shape and placements, as
+        """The facts of one rank's file: its rank and mesh, and of each tensor local shape, offsets, whole shape and placements, as
         `mckpt inspect --json` has them (docs/json.md). None for any other checkpoint."""
         facts: dict[str, Any] | None = self._written_by()["shard"]
         return facts

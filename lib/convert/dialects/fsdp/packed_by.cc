@@ -178,7 +178,7 @@ class Search {
       if (r.possible && (best == nullptr || r.agreeing > result.agreeing))
         best = &guess, result = std::move(r);
     }
-    // Boxes of which half disagree are not those of a packing with a few mistakes.
+    // Where half of the boxes disagree, no packing is near.
     if (best == nullptr || result.agreeing * 2 < result.parameters) return std::nullopt;
     if (by_boxes_alone && (!parameters_.megatron_names || result.agreeing * 5 < result.parameters * 4))
       return std::nullopt;

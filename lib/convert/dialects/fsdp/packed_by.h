@@ -7,7 +7,7 @@
 // Each packing that a run can have had is tried (packing_guess.h). Where none gives all boxes, the nearest
 // one is named, with the first parameter that disagrees.
 //
-// Saves of other writers have such names too: torch FSDP2 those of v2. Their boxes are even cuts, so they are
+// Other writers use such names too: torch FSDP2 has the names of v2. Their boxes are even cuts, so they are
 // not taken for Megatron-FSDP's, and neither are a state dict of one rank and one whose boxes fit nothing.
 #pragma once
 

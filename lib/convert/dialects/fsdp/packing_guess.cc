@@ -31,7 +31,7 @@ int cut_column(const Store& store, i64 tensor) {
 
 // The places of one rank in the grid.
 struct Place {
-  i64 part = 0;   // its tensor-parallel rank, of that of experts
+  i64 part = 0;   // its tensor-parallel rank; in the experts' mesh, where it is an expert's
   i64 among = 0;  // the ranks that share its buffers
 };
 
@@ -46,7 +46,7 @@ int cut_of(const Store& store, const StoredParameter& p, i64 ranks) {
   if (ranks == 1 || p.dims.empty()) return -1;
   for (const StoredPart& part : p.parts)
     if (int d = cut_column(store, part.tensor); d >= 0) return d;
-  // Where the boundary of two shards is that of two tensor-parallel ranks, the name decides.
+  // Where two shards and two tensor-parallel ranks share a boundary, the name decides.
   if (cut_by_name(p.name) == -1) return -1;
   for (const StoredPart& part : p.parts) {
     if (part.rows % ranks != 0) return -1;

@@ -1,4 +1,4 @@
-// Names are taken apart; the order is that of planner_data where the folder has one, otherwise the store's.
+// Names are taken apart; planner_data gives the order where the folder has it, otherwise the store does.
 #include "convert/dialects/fsdp/stored_parameters.h"
 
 #include <algorithm>
@@ -122,7 +122,7 @@ bool follows_fused(std::string_view name, std::string_view fused) {
   return false;
 }
 
-// pre: parameters of several parts were saved behind those of one.
+// pre: parameters of several parts were saved behind the others.
 void put_back_fused(std::vector<StoredParameter>& all) {
   auto fused = [](const StoredParameter& p) { return p.parts.size() > 1; };
   std::vector<StoredParameter> moved;
