@@ -57,7 +57,9 @@ struct LayerSpec {
 struct TowerConfig {
   i64 hidden = 0;
   i64 heads = 0, kv_groups = 0, head_dim = 0;
+  i64 value_dim = 0;         // of a head's values, where it is not head_dim
   bool output_gate = false;  // queries and gates alternate by head in the Hugging Face q_proj
+  bool head_gates = false;   // one row of gates for each query head, in a tensor of their own
   bool qkv_bias = false, proj_bias = false;
   bool qk_norm = false;
   KeyValues key_values = KeyValues::kOwn;
@@ -67,6 +69,8 @@ struct TowerConfig {
   bool swiglu = true;         // gated and SiLU: fc1 is split into _w and _v in fsdp_dtensor
   bool whole_groups = false;  // Megatron does not cut a group of keys and values
   std::vector<LayerSpec> layers;
+
+  i64 value_size() const { return value_dim > 0 ? value_dim : head_dim; }
 };
 
 // Mixture of experts: the number of routed experts and the width of each; `shared_ffn` is the width of the
@@ -115,6 +119,7 @@ struct VisionConfig {
   i64 deepstack = 0;  // number of deepstack mergers
   i64 projector = 0;  // width inside the projector to the language model
   i64 temporal_merge = 0, class_tokens = 0;
+  i64 rows = 0, columns = 0;  // of a table of positions with two dimensions
   bool video_embedder = false;  // patches of two frames have an embedder of their own
   bool unstated = false;        // the config does not mention the sizes of the tower, so the tensors decide
   bool heads_stated = true;     // which no tensor shows
@@ -134,6 +139,9 @@ struct MtpConfig {
   i64 depths = 0;
   bool stated = true;             // false: the config does not mention MTP, so the tensors decide
   std::vector<LayerSpec> layers;  // of one depth
+  // The sizes of the layers of each depth, as LayerSpec has them, where depths differ; else empty.
+  std::vector<i32> sizes_of_depths;
+  bool one_stage = false;  // Megatron's layers of MTP have these sizes only without pipeline stages
 };
 
 // All numbers of one model. `tied`: the output layer is the embedding, and the file has no lm_head.
@@ -148,10 +156,12 @@ struct ModelConfig {
   std::vector<TowerConfig> layer_sizes;  // of text layers that differ from `text`; their `layers` are empty
   i64 layer_input = 0;  // width of what each layer gets from an embedding of its own; 0: there is none
   bool no_context_parallel = false;  // Megatron's model of the family is not built with cp > 1
+  bool tp_within_groups = false;     // nor with more tensor-parallel ranks than groups of keys and values
   bool own_modules = false;          // its layers are Megatron's own modules, not Transformer Engine's
   // torch_dist has each layer under its number, though all are alike: Megatron states the kinds of layers
   // as a list.
   bool layers_apart = false;
+  bool listed_layers = false;        // its args list the layers with experts, also where all layers are alike
   MoeConfig moe;
   MlaConfig mla;
   IndexerConfig indexer;

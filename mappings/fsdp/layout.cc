@@ -130,17 +130,20 @@ void refuse_instances_of_experts(const std::vector<ModelParameter>& parameters, 
 
 // Where Megatron does not mark a parameter as split, Megatron-FSDP gives every tensor-parallel rank the
 // values of the first, and saves only the first rank's values.
-void refuse_lost_norms(const std::vector<ModelParameter>& parameters) {
-  for (const ModelParameter& p : parameters)
-    if (p.part.count > 1 && is_split_norm(p))
-      throw Error(Code::kBadLayout,
-                  "Megatron-FSDP cannot hold norms that are split over tensor-parallel ranks")
-          .tensor(p.global_name)
-          .expected("`tp` 1")
-          .found(p.part.count)
-          .note(
-              "a real run saves the part of the first rank as if it were the whole norm, and the other parts are lost")
-          .help("choose `tp` 1; experts may be split by `ep`");
+void refuse_lost_parts(const std::vector<ModelParameter>& parameters) {
+  for (const ModelParameter& p : parameters) {
+    if (p.part.count == 1 || !(is_split_norm(p) || p.row->first_cells)) continue;
+    const char* what = is_split_norm(p) ? "norm" : "tensor";
+    throw Error(Code::kBadLayout,
+                cat("Megatron-FSDP cannot hold ", is_split_norm(p) ? "norms" : "attention sinks",
+                    " that are split over tensor-parallel ranks"))
+        .tensor(p.global_name)
+        .expected("`tp` 1")
+        .found(p.part.count)
+        .note(cat("a real run saves the part of the first rank as if it were the whole ", what,
+                  ", and the other parts are lost"))
+        .help("choose `tp` 1; experts may be split by `ep`");
+  }
 }
 
 // Megatron-FSDP counts grouped experts over all ranks, and leaves those that are modules of their own under
@@ -164,7 +167,7 @@ FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const Mode
                  setup.strategy != Strategy::kNoShard, setup.keys) {
   refuse_unlike_v2(grid, setup);
   refuse_instances_of_experts(parameters, grid, setup);
-  refuse_lost_norms(parameters);
+  refuse_lost_parts(parameters);
   refuse_lost_experts(parameters, grid);
   if (setup.saved) refuse_unsavable();
 }

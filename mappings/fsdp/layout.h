@@ -47,7 +47,7 @@ void refuse_unlike_v2(const Grid& grid, const FsdpSetup& setup);
 void refuse_instances_of_experts(const std::vector<ModelParameter>& parameters, const Grid& grid,
                                  const FsdpSetup& setup);
 // Throws kBadLayout if a norm is split over several tensor-parallel ranks.
-void refuse_lost_norms(const std::vector<ModelParameter>& parameters);
+void refuse_lost_parts(const std::vector<ModelParameter>& parameters);
 // Throws kBadLayout for experts that Megatron-FSDP saves under the same numbers on every rank.
 void refuse_lost_experts(const std::vector<ModelParameter>& parameters, const Grid& grid);
 

@@ -12,7 +12,7 @@ namespace mckpt::impl {
 namespace {
 
 bool counts_layers(std::string_view part) {
-  for (std::string_view word : {"layers", "layer", "h", "blocks", "block"})
+  for (std::string_view word : {"layers", "layer", "h", "blocks", "resblocks", "block"})
     if (part == word) return true;
   return part.ends_with("list");
 }

@@ -226,7 +226,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
       ModelParameter p;
       p.row = &row;
       p.section = site.section;
-      p.sizes = site.layer ? site.layer->sizes : 0;
+      p.sizes = site.sizes;
       p.global_name = megatron_name(site, row, expert);
       p.name = megatron_name(local, row, expert - (expert < 0 ? 0 : place.first_expert));
       for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++)

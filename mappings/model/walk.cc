@@ -46,7 +46,8 @@ class Walker {
       case Scope::kMtpLayers:
         for (i64 i = 0; i < std::ssize(model_.mtp.layers); i++) {
           Site s = mtp_site(section, i);
-          s.layer = &model_.mtp.layers[i];
+          set_layer(s, model_.mtp.layers[i]);
+          if (!model_.mtp.sizes_of_depths.empty()) set_sizes(s, model_.mtp.sizes_of_depths[depth_]);
           s.unit = unit_++;
           visit_(s);
         }
@@ -66,13 +67,21 @@ class Walker {
     return s;
   }
 
+  void set_sizes(Site& s, i32 sizes) {
+    s.sizes = sizes;
+    s.tower = &sizes_of(model_, s.section->tower, sizes);
+  }
+  void set_layer(Site& s, const LayerSpec& layer) {
+    s.layer = &layer;
+    set_sizes(s, layer.sizes);
+  }
+
   void layers(const Section& section) {
     Site s = site(section);
     const std::vector<LayerSpec>& layers = s.tower->layers;
     for (i64 n = 0; n < std::ssize(layers); n++) {
       s.numbers['L'] = n;
-      s.layer = &layers[n];
-      s.tower = &sizes_of(model_, section.tower, layers[n].sizes);
+      set_layer(s, layers[n]);
       s.unit = section.own_layers ? unit_++ : -1;
       visit_(s);
     }

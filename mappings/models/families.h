@@ -41,7 +41,10 @@ struct Family;
   NAME(qwen2_5_omni) \
   NAME(exaone4_5) \
   NAME(nemotron_vl) \
-  NAME(ernie4_5_vl_moe)
+  NAME(ernie4_5_vl_moe) \
+  NAME(kimi_k25) \
+  NAME(step) \
+  NAME(mimo_v2_flash)
 
 #define MCKPT_DECLARE_FAMILIES(name) std::span<const Family> name##_families();
 MCKPT_FAMILY_TABLES(MCKPT_DECLARE_FAMILIES)

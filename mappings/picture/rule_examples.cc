@@ -23,6 +23,18 @@ ModelConfig attention(bool gate, i64 groups) {
   return m;
 }
 
+ModelConfig attention_with_gates() {
+  ModelConfig m = attention(false, 2);
+  m.text.head_gates = true;
+  return m;
+}
+
+ModelConfig attention_with_values(i64 value_dim) {
+  ModelConfig m = attention(false, 2);
+  m.text.value_dim = value_dim;
+  return m;
+}
+
 ModelConfig experts(i64 width, i64 hidden) {
   ModelConfig m;
   m.text.hidden = hidden;
@@ -162,6 +174,22 @@ std::vector<RuleExample> attentions() {
        .sources = {{{8, 2}}, {{2, 2}}, {{2, 2}}},
        .parts = {{"query", rows(0, 2, 0, 8)}, {"key", rows(1, 2, 0, 2)}, {"value", rows(2, 2, 0, 2)}},
        .cells = 4},
+      {.name = "qkv_small_values",
+       .rule = "qkv",
+       .caption = "4 query heads in 2 groups, heads of 2 rows, but values of one row",
+       .model = attention_with_values(1),
+       .sources = {{{8, 2}}, {{4, 2}}, {{2, 2}}},
+       .parts = {{"query", rows(0, 2, 0, 8)}, {"key", rows(1, 2, 0, 4)}, {"value", rows(2, 2, 0, 2)}}},
+      {.name = "qkv_head_gates",
+       .rule = "qkv_head_gates",
+       .caption =
+           "4 query heads in 2 groups; the one row of a head's gate is there for both rows of the head",
+       .model = attention_with_gates(),
+       .sources = {{{8, 2}}, {{4, 2}}, {{4, 2}}, {{4, 2}}},
+       .parts = {{"query", rows(0, 2, 0, 8)},
+                 {"gate", rows(3, 2, 0, 4)},
+                 {"key", rows(1, 2, 0, 4)},
+                 {"value", rows(2, 2, 0, 4)}}},
       {.name = "qkv_joined",
        .rule = "qkv_joined",
        .caption = "4 heads in 4 groups from one tensor",
@@ -237,6 +265,14 @@ std::vector<RuleExample> gated_experts() {
        .sources = {{{2, 8}}},
        .parts = {{"gate", rows(0, 1, 0, 1, 2, 8)}, {"up", rows(0, 1, 1, 1, 2, 8)}},
        .experts = 2},
+      {.name = "gated_expert_of_two",
+       .rule = "gated_expert_of_two",
+       .caption = "2 experts of width 4, gate and up in a tensor [E, I, H] each",
+       .model = experts(4, 3),
+       .sources = {{{2, 4, 3}}, {{2, 4, 3}}},
+       .parts = {{"gate", rows(0, 3, 0, 8)}, {"up", rows(1, 3, 0, 8)}},
+       .experts = 2,
+       .split = KeySplit::kSwiglu},
   };
 }
 

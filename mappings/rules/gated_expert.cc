@@ -7,6 +7,7 @@
 //   gated_expert_interleaved         [E, H, 2I]   columns: gate, up, gate, up, ...
 //   gated_expert_interleaved_rows    [E, 2I, H]   rows: gate, up, gate, up, ...
 //   gated_expert_interleaved_bias    [E, 2I]      items: gate, up, gate, up, ...
+//   gated_expert_of_two              [E, I, H]    a tensor with the gates of all experts, another one with their ups
 //
 // The units of one expert of width I = 4 in the file, and what two cells hold of them:
 //
@@ -28,6 +29,7 @@ namespace {
 
 constexpr std::string_view kRoles[] = {"gate_up_proj"};
 constexpr std::string_view kBiasRoles[] = {"gate_up_proj_bias"};
+constexpr std::string_view kTwoRoles[] = {"gate_proj", "up_proj"};
 constexpr std::string_view kWidth = "the width of an expert";
 
 // One expert's slice has gate in its first half of rows, up in the second.
@@ -85,6 +87,17 @@ Holding hold_interleaved_bias(const RuleInput& in) {
   return hold_alternating(in, s, {2 * s.width});
 }
 
+// The expert's slice of each of two tensors.
+Holding hold_of_two(const RuleInput& in) {
+  ExpertSizes s = expert_sizes(in);
+  for (int slot : {0, 1})
+    expect_shape(in, slot, kTwoRoles[slot], {s.experts, s.width, s.hidden},
+                 "experts, their width and the hidden size");
+  i64 first = in.expert * s.width;
+  RowBlock blocks[] = {{0, first, s.width}, {1, first, s.width}};
+  return hold_blocks(blocks, {s.width, s.hidden}, in.part, kWidth);
+}
+
 constexpr Rule kRules[] = {
     {"gated_expert", kRoles, "one expert of [E, 2I, H]: its part of gate above its part of up", hold_rows,
      KeySplit::kSwiglu},
@@ -98,6 +111,9 @@ constexpr Rule kRules[] = {
      KeySplit::kSwiglu},
     {"gated_expert_interleaved_bias", kBiasRoles, "the bias of one expert of [E, 2I], gate and up in turn",
      hold_interleaved_bias, KeySplit::kSwiglu},
+    {"gated_expert_of_two", kTwoRoles,
+     "one expert of two tensors [E, I, H]: its part of gate above its part of up", hold_of_two,
+     KeySplit::kSwiglu},
 };
 
 }  // namespace

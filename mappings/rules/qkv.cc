@@ -2,8 +2,13 @@
 //
 //   plain     q q q q k v | q q q q k v | ...          4 query heads a group
 //   gated     q q q q g g g g k v | ...                output gate: Hugging Face has q g q g ... by head
+//             q q q q G G G G k v | ...                gates of heads: Hugging Face has one row for each head
 //
-// Every letter is one head of `dim` rows. The rows of all groups are then cut into equal parts, also with
+// Every letter is one head of `dim` rows; values may have another size. G is the one row of the head's gate, `dim` times,
+// since Megatron's gate has a row for every row of the head:
+//
+//   gate of head 1, dim 3     the file  G1      the parameter  G1 G1 G1     the first is the file's, two are its copies
+// The rows of all groups are then cut into equal parts, also with
 // fewer groups than cells: a cut may fall inside a group and even inside a head, and nothing is held twice.
 //
 // 4 query heads in 2 groups, heads of one row (8 rows):
@@ -23,6 +28,7 @@ namespace mckpt::impl {
 namespace {
 
 constexpr std::string_view kRoles[] = {"q_proj", "k_proj", "v_proj"};
+constexpr std::string_view kWithGates[] = {"q_proj", "k_proj", "v_proj", "g_proj"};
 constexpr std::string_view kJoinedRoles[] = {"qkv"};
 constexpr std::string_view kQueryAndKey[] = {"q_proj", "k_proj"};
 constexpr std::string_view kQuery[] = {"q_proj"};
@@ -30,9 +36,10 @@ constexpr std::string_view kQuery[] = {"q_proj"};
 // The sizes of the fused parameter in rows. `rows` is the sum over all groups, and checked against overflow.
 struct Heads {
   i64 groups, per_group, dim;
-  i64 twins;             // 2 with an output gate: a gate beside every query head
-  i64 q_rows, kv_rows;   // of all heads
-  i64 group_rows, rows;  // of one group, of all
+  i64 value_dim;               // of values
+  i64 twins;                   // 2 with an output gate: a gate beside every query head
+  i64 q_rows, k_rows, v_rows;  // of all heads
+  i64 group_rows, rows;        // of one group, of all
 };
 
 Heads heads_of(const TowerConfig& tower) {
@@ -41,10 +48,14 @@ Heads heads_of(const TowerConfig& tower) {
   h.per_group =
       quotient(tower.heads, "the number of query heads", h.groups, "the number of key-value groups");
   h.dim = positive(tower.head_dim, "the size of a head");
+  h.value_dim = tower.value_size();
   h.twins = tower.output_gate ? 2 : 1;
   h.q_rows = product({tower.heads, h.dim, h.twins}, "the number of rows of the queries");
-  h.kv_rows = product({h.groups, h.dim}, "the number of rows of the keys");
-  h.rows = checked_add(h.q_rows, product({2, h.kv_rows}, "the number of rows of keys and values"),
+  h.k_rows = product({h.groups, h.dim}, "the number of rows of the keys");
+  h.v_rows = product({h.groups, h.value_dim}, "the number of rows of the values");
+  const i64 kv_rows = checked_add(h.k_rows, h.v_rows, "the number of rows of keys and values");
+  const i64 gates = tower.head_gates ? h.q_rows : 0;
+  h.rows = checked_add(checked_add(h.q_rows, gates, "the number of rows of queries and gates"), kv_rows,
                        "the number of rows of qkv");
   h.group_rows = h.rows / h.groups;
   return h;
@@ -68,9 +79,12 @@ struct Origin {
   i64 row = 0;  // the first row of the first head
 };
 
+// A tensor of gates that is not one of the sources.
+constexpr i32 kNoGates = -1;
+
 // Adds the rows of group g in Megatron's order: queries, gates if there are any, one key head, one value
 // head.
-void add_group(const Heads& h, i64 g, Origin q, Origin k, Origin v, RowRuns& rows) {
+void add_group(const Heads& h, i64 g, Origin q, Origin k, Origin v, i32 gates, RowRuns& rows) {
   i64 first = q.row + g * h.per_group * h.dim * h.twins;
   if (h.twins == 1) {
     rows.add(q.slot, first, h.per_group * h.dim);
@@ -78,38 +92,44 @@ void add_group(const Heads& h, i64 g, Origin q, Origin k, Origin v, RowRuns& row
     rows.add(q.slot, first, h.dim, 2 * h.dim, h.per_group);
     rows.add(q.slot, first + h.dim, h.dim, 2 * h.dim, h.per_group);
   }
+  for (i64 head = g * h.per_group; gates != kNoGates && head < (g + 1) * h.per_group; head++)
+    for (i64 time = 0; time < h.dim; time++) rows.add(time == 0 ? gates : copy_of(gates), head, 1);
   rows.add(k.slot, k.row + g * h.dim, h.dim);
-  rows.add(v.slot, v.row + g * h.dim, h.dim);
+  rows.add(v.slot, v.row + g * h.value_dim, h.value_dim);
 }
 
 // Lists the groups that the cell's rows touch, then cuts the rows of other cells off at both ends.
-Holding hold_heads(const RuleInput& in, const Heads& h, Origin q, Origin k, Origin v) {
+Holding hold_heads(const RuleInput& in, const Heads& h, Origin q, Origin k, Origin v, i32 gates = kNoGates) {
   check_cells(in.tower, in.part);
   const Shape& like = in.sources[0].shape;
   ItemRange own = own_part(h.rows, in.part, "the number of rows of queries, keys and values");
   i64 first_group = own.begin / h.group_rows, skipped = first_group * h.group_rows;
   RowRuns rows(like.row_items());
-  for (i64 g = first_group; g * h.group_rows < own.end; g++) add_group(h, g, q, k, v, rows);
+  for (i64 g = first_group; g * h.group_rows < own.end; g++) add_group(h, g, q, k, v, gates, rows);
   ItemRange items = {(own.begin - skipped) * like.row_items(), (own.end - skipped) * like.row_items()};
   return {LocalShape{like.with_dim(0, own.items())}, 0, cut(rows.take(), items), 0};
 }
 
-// A tensor each for queries, keys and values, or the first of them; weights or biases.
+// A tensor each for queries, keys, values and gates, or the first of them; weights or biases.
 Heads check_apart(const RuleInput& in) {
   Heads h = heads_of(in.tower);
   i64 hidden = positive(in.tower.hidden, "the hidden size");
   for (int slot = 0; slot < static_cast<int>(in.sources.size()); slot++) {
-    expect_rank(in, slot, kRoles[slot], 1, 2);
-    Shape expected = weight_or_bias(in, 0, slot == 0 ? h.q_rows : h.kv_rows, hidden);
-    expect_shape(in, slot, kRoles[slot], expected,
-                 slot > 0      ? "key-value groups * head size"
-                 : h.twins > 1 ? "query heads * head size * 2 (an output gate for each)"
-                               : "query heads * head size");
+    const i64 rows[] = {h.q_rows, h.k_rows, h.v_rows, in.tower.heads};
+    const char* why[] = {
+        h.twins > 1 ? "query heads * head size * 2 (an output gate for each)" : "query heads * head size",
+        "key-value groups * head size", "key-value groups * head size", "query heads"};
+    expect_rank(in, slot, kWithGates[slot], 1, 2);
+    expect_shape(in, slot, kWithGates[slot], weight_or_bias(in, 0, rows[slot], hidden), why[slot]);
   }
   return h;
 }
 
 Holding hold_qkv(const RuleInput& in) { return hold_heads(in, check_apart(in), {0, 0}, {1, 0}, {2, 0}); }
+
+Holding hold_with_gates(const RuleInput& in) {
+  return hold_heads(in, check_apart(in), {0, 0}, {1, 0}, {2, 0}, 3);
+}
 
 // The layer has no projection of values: the keys, before their norm, are the values too.
 Holding hold_keys_as_values(const RuleInput& in) {
@@ -127,11 +147,14 @@ Holding hold_joined(const RuleInput& in) {
   expect_rank(in, 0, kJoinedRoles[0], 1, 2);
   i64 hidden = positive(in.tower.hidden, "the hidden size");
   expect_shape(in, 0, kJoinedRoles[0], weight_or_bias(in, 0, h.rows, hidden), "all queries, keys and values");
-  return hold_heads(in, h, {0, 0}, {0, h.q_rows}, {0, h.q_rows + h.kv_rows});
+  return hold_heads(in, h, {0, 0}, {0, h.q_rows}, {0, h.q_rows + h.k_rows});
 }
 
 constexpr Rule kRules[] = {
     {"qkv", kRoles, "queries, keys and values by group, the rows in equal parts", hold_qkv},
+    {"qkv_head_gates", kWithGates,
+     "qkv with a gate for each query head, whose one row is there for every row of the head",
+     hold_with_gates},
     {"qkv_keys_as_values", kQueryAndKey, "qkv, where one tensor is both the keys and the values",
      hold_keys_as_values},
     {"qkv_queries_only", kQuery, "qkv, where the rows of keys and values are zeros", hold_queries},

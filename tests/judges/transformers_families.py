@@ -51,15 +51,18 @@ def check(what, config):
         if held not in (items + more, items + buffers + more):
             failures.append(f"{what}: {held} items held, the model has {items} and {buffers} in buffers, and Megatron {more} more")
         check_experts(what, model, listed["tensors"])
-        # Megatron-FSDP cannot hold MiniMax's norms at tp 2.
-        grid = "--ep" if config["model_type"] == "minimax_m2" else "--tp"
+        # Megatron-FSDP cannot hold MiniMax's norms at tp 2, nor MiMo's sinks.
+        grid = "--ep" if config["model_type"] in ("minimax_m2", "mimo_v2_flash") else "--tp"
         fsdp = mckpt("ls", folder, "--as", "fsdp", grid, "2", "--vocab-size", "auto", "--json", "-q")
         if isinstance(fsdp, str):
             failures.append(f"{what} at {grid} 2: {fsdp}")
 
 
 def only_megatrons(module):
-    """Items of keys, values and their norm that Megatron has in every attention layer of Gemma 4, and this one has not."""
+    """Items of keys, values and their norm that Megatron has in every attention layer of Gemma 4, and this one has not; the rows of
+    gates that it has for every row of a head of Step-3.7."""
+    if hasattr(module, "g_proj"):
+        return module.g_proj.weight.numel() * (module.head_dim - 1)
     if getattr(module, "is_kv_shared_layer", False) and hasattr(module, "q_proj"):
         rows = module.q_proj.weight.shape[0] // module.num_key_value_groups
         return 2 * rows * module.q_proj.weight.shape[1] + module.head_dim

@@ -62,6 +62,7 @@ TIED = ("llama3", "qwen3_dense", "deepseek_v3", "gpt_oss")
 LATENT = ("deepseek_v2", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa")
 GRIDS = {
     "minimax_m2": "--ep 2 --dp 2",
+    "mimo_v2_flash": "--ep 2 --dp 2",  # nor the sinks of this one
     "minimax_m3_vl": "--ep 4 --dp 4",
     "qwen3_omni_moe": "--ep 4 --dp 4",
     "qwen2_5_omni_a": "--tp 2",

@@ -134,7 +134,7 @@ void add_attention(Fields& f, const MegatronArgs& args) {
   // Biases of all linear layers include the bias of queries, keys and values.
   f.add("add_qkv_bias", text.qkv_bias && !text.proj_bias);
   f.add("qk_layernorm", text.qk_norm || latent);
-  f.add("attention_output_gate", text.output_gate);
+  f.add("attention_output_gate", text.output_gate || text.head_gates);
   f.add("attention_dropout", args.entries.attention_dropout);
   if (text.sinks) f.add("softmax_type", "learnable");
   if (latent) {
@@ -217,7 +217,8 @@ void add_experts(Fields& f, const MegatronArgs& args) {
   f.add("moe_grouped_gemm", true);
   // The pattern of a hybrid model says which of its layers have experts.
   std::vector<i64> sparse = layer_flags(m, [](const LayerSpec& l) { return l.ffn == Ffn::kMoe; });
-  bool all = run_pattern(args).size() > 0 || std::ranges::find(sparse, 0) == sparse.end();
+  bool all =
+      run_pattern(args).size() > 0 || (!m.listed_layers && std::ranges::find(sparse, 0) == sparse.end());
   all ? f.add("moe_layer_freq", i64{1}) : f.add("moe_layer_freq", sparse);
   add_router(f, args);
   if (!m.text.sinks || m.text.swiglu) return;

@@ -63,6 +63,8 @@ constexpr Row kParts[] = {
     {"minimax_layers", read_minimax_layers},
     {"ernie_pools", read_ernie_pools},
     {"hybrid_layers", read_hybrid_layers},
+    {"step_layers", read_step_layers},
+    {"mimo_v2_layers", read_mimo_v2_layers},
     {"gemma4_experts", read_gemma4_experts},
     {"gemma4_layers", read_gemma4_layers},
     {"deci_layers", read_deci_layers},
@@ -79,6 +81,8 @@ constexpr Row kParts[] = {
     {"minimax_vision", tower<read_minimax_vision>},
     {"ernie_vision", tower<read_ernie_vision>},
     {"radio", read_radio},
+    {"moonvit", tower<read_moonvit>},
+    {"step_vision", tower<read_step_vision>},
     {"audio", tower<read_audio>},
     {"parakeet", tower<read_parakeet>},
 };

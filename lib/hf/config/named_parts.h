@@ -39,6 +39,9 @@ void read_minimax_layers(const ConfigFields& c, ModelConfig& m, i64);
 void read_ernie_pools(const ConfigFields& c, ModelConfig& m, i64);
 // Nemotron-H (hybrid_layers.cc): the kind of each layer, by a pattern, and the sizes that they need.
 void read_hybrid_layers(const ConfigFields& c, ModelConfig& m, i64);
+// Step-3.5 and MiMo-V2-Flash (layers_of_two_kinds.cc): which layers have which heads, and which have experts.
+void read_step_layers(const ConfigFields& c, ModelConfig& m, i64);
+void read_mimo_v2_layers(const ConfigFields& c, ModelConfig& m, i64);
 // Gemma 4 (gemma4_layers.cc).
 void read_gemma4_experts(const ConfigFields& c, ModelConfig& m, i64);
 void read_gemma4_layers(const ConfigFields& c, ModelConfig& m, i64);

@@ -33,9 +33,18 @@ void read_rope_object(const ConfigFields& c, RopeEntries& rope) {
   if (std::vector<i64> s = c.numbers_or_none("mrope_section"); !s.empty()) rope.sections = std::move(s);
 }
 
+// A number, or one for each layer: Megatron-Bridge takes the first layer's for the model's.
+double read_base(const ConfigFields& c) {
+  constexpr std::string_view kKey = "rope_theta";
+  const JsonValue* bases = c.find(kKey);
+  if (!bases || !bases->is(JsonType::kArray)) return c.real_or(kKey, 0);
+  const JsonValue::Array& list = bases->array(kKey);
+  return list.empty() || !list[0].is(JsonType::kNumber) ? 0 : list[0].real(kKey);
+}
+
 RopeEntries read_rope(const ConfigFields& c) {
   RopeEntries rope;
-  rope.base = c.real_or("rope_theta", 0);
+  rope.base = read_base(c);
   rope.percent = c.real_or("partial_rotary_factor", 0);
   for (const char* key : {"rope_scaling", "rope_parameters"})
     if (const JsonValue* how = c.find(key); how && how->is(JsonType::kObject))
@@ -45,10 +54,11 @@ RopeEntries read_rope(const ConfigFields& c) {
 
 RouterEntries read_router(const ConfigFields& c) {
   RouterEntries router;
-  router.top_experts = c.count_or("num_experts_per_tok", c.count_or("top_k_experts", 0));
+  router.top_experts =
+      c.count_or("num_experts_per_tok", c.count_or("top_k_experts", c.count_or("moe_top_k", 0)));
   router.groups = c.count_or("n_group", 0);
   router.top_groups = c.count_or("topk_group", 0);
-  router.scale = c.real_or("routed_scaling_factor", 0);
+  router.scale = c.real_or("routed_scaling_factor", c.real_or("moe_router_scaling_factor", 0));
   if (c.has("norm_topk_prob")) router.renormalised = c.flag_or("norm_topk_prob", false);
   return router;
 }
@@ -69,7 +79,7 @@ RunEntries read_run_entries(const ConfigFields& top) {
   if (run.positions == 0) run.positions = c.count_or("max_position_embeddings", 0);
   run.ffn = c.count_or("intermediate_size", 0);
   run.head_dim = c.count_or("head_dim", 0);
-  run.norm_epsilon = real_of(c, {"rms_norm_eps", "layer_norm_epsilon", "norm_eps"});
+  run.norm_epsilon = real_of(c, {"rms_norm_eps", "layer_norm_epsilon", "norm_eps", "layernorm_epsilon"});
   run.attention_dropout = c.real_or("attention_dropout", 0);
   run.hidden_dropout = c.real_or("hidden_dropout", 0);
   run.glu_limit = c.real_or("swiglu_limit", 0);

@@ -3,6 +3,8 @@
 // the tensors are compared.
 #include "hf/config/towers.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/config/fields.h"
@@ -188,6 +190,77 @@ void read_ernie_vision(const ConfigFields& vision, ModelConfig& m) {
   v.patch = c.size("patch_size");
   v.merge = read_merge(c);
   v.temporal_merge = c.size("temporal_merge_size");
+}
+
+// Files of the hub say vt_hidden_size and mm_hidden_size, transformers hidden_size and, outside of the tower's object,
+// projection_hidden_size.
+void read_moonvit(const ConfigFields& top, ModelConfig& m) {
+  ConfigFields c = top.object("vision_config");
+  auto number = [&](std::string_view hub, std::string_view key, i64 otherwise) {
+    return c.has(hub) ? c.size(hub) : c.size_or(key, otherwise);
+  };
+  const std::string_view layers =
+      c.has("vt_num_hidden_layers") ? "vt_num_hidden_layers" : "num_hidden_layers";
+  TowerConfig& t = m.vision_tower;
+  t.hidden = number("vt_hidden_size", "hidden_size", 1152);
+  t.heads = t.kv_groups = number("vt_num_attention_heads", "num_attention_heads", 16);
+  must_divide(c, "vt_hidden_size", t.hidden, "vt_num_attention_heads", t.heads);
+  t.head_dim = t.hidden / t.heads;
+  t.ffn = number("vt_intermediate_size", "intermediate_size", 4304);
+  t.gated_mlp = t.swiglu = false;
+  t.layers.assign(static_cast<std::size_t>(c.has(layers) ? layer_count(c, layers) : 27),
+                  {Mixer::kAttention, Ffn::kNone});
+  VisionConfig& v = m.vision;
+  v.in_channels = 3;
+  v.patch = c.size_or("patch_size", 14);
+  v.rows = number("init_pos_emb_height", "pos_emb_height", 64);
+  v.columns = number("init_pos_emb_width", "pos_emb_width", 64);
+  v.out_hidden = c.size_or("mm_hidden_size", top.size_or("projection_hidden_size", t.hidden));
+  std::vector<i64> merge = {2, 2};
+  if (c.has("merge_kernel_size")) merge = c.numbers_or_none("merge_kernel_size");
+  if (merge.size() != 2 || std::ranges::any_of(merge, [](i64 n) { return n < 1 || n > 1024; }))
+    throw c.error("merge_kernel_size", "is not the size of a merged block")
+        .expected("two numbers of 1 to 1024");
+  v.projector = checked_mul(v.out_hidden, merge[0] * merge[1], "the width of a merged block");
+  if (std::string type = c.text_or("mm_projector_type", "patchmerger"); type != "patchmerger")
+    throw c.unsupported("mm_projector_type", "is another projector")
+        .expected("patchmerger")
+        .found(escaped(type));
+  if (c.has("text_hidden_size") && c.size("text_hidden_size") != m.text.hidden)
+    throw c.error("text_hidden_size", "is not the hidden size of the language model")
+        .expected(m.text.hidden)
+        .found(c.size("text_hidden_size"));
+}
+
+// Megatron's model has no class token, and norms in front of the blocks alone.
+void read_step_vision(const ConfigFields& vision, ModelConfig& m) {
+  ConfigFields c = vision.with_defaults(R"({"num_channels": 3, "image_size": 728, "patch_size": 14})");
+  // Files of the hub have short names, transformers the usual ones.
+  auto number = [&](std::string_view hub, std::string_view key, i64 otherwise) {
+    return c.has(hub) ? c.size(hub) : c.size_or(key, otherwise);
+  };
+  const std::string_view layers = c.has("layers") ? "layers" : "num_hidden_layers";
+  TowerConfig& t = m.vision_tower;
+  t.hidden = number("width", "hidden_size", 1536);
+  t.heads = t.kv_groups = number("heads", "num_attention_heads", 16);
+  must_divide(c, "width", t.hidden, "heads", t.heads);
+  t.head_dim = t.hidden / t.heads;
+  const double ratio = c.real_or("mlp_ratio", 8960.0 / 1536.0);
+  if (!(ratio > 0 && ratio < 1024))
+    throw c.error("mlp_ratio", "is out of range").expected("more than 0, less than 1024");
+  t.ffn = static_cast<i64>(static_cast<double>(t.hidden) * ratio);
+  t.gated_mlp = t.swiglu = false;
+  t.layers.assign(static_cast<std::size_t>(c.has(layers) ? layer_count(c, layers) : 47),
+                  {Mixer::kAttention, Ffn::kNone});
+  m.vision.in_channels = c.size("num_channels");
+  read_positions(c, m.vision);
+  for (auto [key, needed] : {std::pair("use_cls_token", false),
+                             {"use_ln_pre", true},
+                             {"use_ln_post", false},
+                             {"use_abs_posemb", true}})
+    if (c.flag_or(key, needed) != needed)
+      throw c.unsupported(
+          key, cat("is ", needed ? "false" : "true", "; Megatron's tower of this family is not so"));
 }
 
 // Three convolutions of step 2 halve the frequencies, rounding up each time; conv_out reads what is left of

@@ -30,6 +30,10 @@ void read_gemma4_vision(const ConfigFields& c, ModelConfig& m);
 void read_glm4v_vision(const ConfigFields& c, ModelConfig& m);
 // The tower of MiniMax-M3, its projector and its merger of patches.
 void read_minimax_vision(const ConfigFields& top, ModelConfig& m);
+// MoonViT as Kimi K2.5 has it under "vision_config" of `top`, and the merger of patches behind it.
+void read_moonvit(const ConfigFields& top, ModelConfig& m);
+// The perception encoder of Step-3.7, and the two convolutions behind it.
+void read_step_vision(const ConfigFields& c, ModelConfig& m);
 // Whisper's encoder, as Qwen2-Audio and Qwen3-Omni have it.
 void read_audio(const ConfigFields& c, ModelConfig& m);
 

@@ -22,6 +22,13 @@ i64 PartFinder::find(std::string_view name) const {
   return at == numbers_.end() ? -1 : at->second;
 }
 
+i64 PartFinder::module_scale(std::string_view weight) const {
+  constexpr std::string_view kLeaf = "weight";
+  if (!weight.ends_with(".weight")) return -1;
+  weight.remove_suffix(kLeaf.size());
+  return find(cat(weight, "scale"));
+}
+
 PartFinder::Dims PartFinder::dims(i64 t) const { return {store_.dims(t).begin(), store_.dims(t).end()}; }
 
 void PartFinder::misfit(i64 tensor, std::string_view what, const std::string& expected,

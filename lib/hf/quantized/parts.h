@@ -29,7 +29,8 @@ class PartFinder {
 
   const Store& store() const { return store_; }
   const QuantConfig* config() const { return config_ ? &*config_ : nullptr; }
-  i64 find(std::string_view name) const;  // -1: there is no such tensor
+  i64 find(std::string_view name) const;            // -1: there is no such tensor
+  i64 module_scale(std::string_view weight) const;  // MODULE.scale of MODULE.weight; -1: there is none
   Dims dims(i64 tensor) const;
 
   [[noreturn]] void misfit(i64 tensor, std::string_view what, const std::string& expected,
@@ -54,12 +55,14 @@ class PartFinder {
 // The dialects. Each looks for the parts of the tensor `codes`; nothing if it is not codes of this dialect.
 // All throw kQuantMisfit and kQuantized.
 //
-//   fp8_weight        NAME of FP8, NAME_scale_inv or NAME_scale
+//   fp8_weight        NAME of FP8, NAME_scale_inv or NAME_scale; MODULE.weight of FP8, MODULE.scale (DeepSeek-V4)
+//   fp4_weight        MODULE.weight of I8, two codes a byte, MODULE.scale (DeepSeek-V4)
 //   mxfp4_blocks      NAME_blocks, NAME_scales (gpt-oss)
 //   nvfp4_weight      NAME of U8, NAME_scale, NAME_scale_2 (ModelOpt)
 //   packed_weight     NAME_packed, NAME_scale, and NAME_shape or NAME_global_scale (compressed-tensors)
 //   int8_weight       NAME of I8, NAME_scale (compressed-tensors)
 std::optional<QuantizedTensor> fp8_weight(const PartFinder& parts, i64 codes);
+std::optional<QuantizedTensor> fp4_weight(const PartFinder& parts, i64 codes);
 std::optional<QuantizedTensor> mxfp4_blocks(const PartFinder& parts, i64 codes);
 std::optional<QuantizedTensor> nvfp4_weight(const PartFinder& parts, i64 codes);
 std::optional<QuantizedTensor> packed_weight(const PartFinder& parts, i64 codes);

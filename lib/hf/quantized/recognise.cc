@@ -74,6 +74,7 @@ class Recogniser {
     if (store_.dtype(t) == DType::kU8 && name.ends_with(".weight")) return nvfp4_weight(parts_, t);
     if (store_.dtype(t) == DType::kI8 && name.ends_with(".weight")) {
       std::optional<QuantizedTensor> found = int8_weight(parts_, t);
+      if (!found) found = fp4_weight(parts_, t);
       // Integers without scales are codes only where a config says that there are any.
       if (!found && config_ && config_->method == QuantMethod::kCompressedTensors) bare_.push_back(t);
       return found;
@@ -179,6 +180,9 @@ class Recogniser {
       out_.findings.push_back(std::move(f));
     }
     for (const QuantizedTensor& q : out_.tensors) {
+      // DeepSeek-V4 declares the FP8 of all other matrices; its experts have an entry of their own, expert_dtype.
+      const bool bytes_of_fp4 = q.layout.codes == CodeFormat::kE2M1 && store_.dtype(q.codes) == DType::kI8;
+      if (bytes_of_fp4 && config_->method == QuantMethod::kFp8) continue;
       std::string claim = contradicted_claim(*config_, q.layout);
       if (claim.empty()) continue;
       add(Error(Code::kQuantMisfit, "the config declares another quantisation than the tensors have")

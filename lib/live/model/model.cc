@@ -21,7 +21,7 @@ namespace {
 // would lose.
 std::vector<ModelParameter> parameters_of(const ModelMap& map, const LiveSetup& setup, const Cell& cell) {
   std::vector<ModelParameter> parameters = map.parameters(setup.grid, cell, setup.run);
-  refuse_lost_norms(parameters);
+  refuse_lost_parts(parameters);
   setup.adjust(parameters);
   return parameters;
 }

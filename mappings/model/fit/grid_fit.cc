@@ -71,10 +71,24 @@ void refuse_mamba_misfit(const ModelConfig& model, const Grid& grid) {
                 "of a tensor-parallel rank's number of Mamba groups and cp, neither divides the other", help);
 }
 
+// The fewest groups of keys and values that a layer has.
+i64 fewest_groups(const ModelConfig& model) {
+  i64 fewest = model.text.kv_groups;
+  for (const TowerConfig& t : model.layer_sizes) fewest = std::min(fewest, t.kv_groups);
+  return fewest;
+}
+
 }  // namespace
 
 void refuse_stages(const ModelConfig& model, const Grid& grid) {
   if (grid.pp == 1) return;
+  if (model.mtp.depths > 0 && model.mtp.one_stage)
+    throw Error(Code::kGridMisfit,
+                "Megatron's layers of this family's MTP have their sizes only without pipeline stages")
+        .expected("`pp` 1")
+        .found(grid.pp)
+        .note(
+            "on a later stage a real run builds them with the sizes of full attention, and cannot load them");
   auto shares = [](const TowerConfig& t) { return t.key_values == KeyValues::kOfEarlierLayer; };
   const char* what = model.layer_input > 0 ? "the second embedding, which every layer reads,"
                      : std::ranges::any_of(model.layer_sizes, shares) ? "keys and values of earlier layers"
@@ -91,6 +105,12 @@ void refuse_misfit(const ModelConfig& model, const Grid& grid) {
                 [&] { return sizes_that_divide("pp", std::ssize(model.text.layers)); });
   need_multiple(model.moe.experts, grid.ep, "the experts do not divide by the expert-parallel size",
                 [&] { return sizes_that_divide("ep", model.moe.experts); });
+  if (i64 groups = fewest_groups(model); model.tp_within_groups && grid.tp > groups)
+    throw Error(
+        Code::kGridMisfit,
+        "Megatron's model of this family has no more tensor-parallel ranks than groups of keys and values")
+        .expected(cat("`tp` ", groups, " at most"))
+        .found(grid.tp);
   if (grid.cp == 1) return;
   if (model.no_context_parallel)
     throw Error(Code::kGridMisfit, "Megatron's model of this family has no context parallelism")

@@ -8,10 +8,11 @@ import os
 from mckpt_tests.setting import DATA
 
 # Families whose code is on the hub beside their weights, and the class that transformers would need.
-# (qwen3_asr: transformers' own class has other names, without a thinker).
+# transformers' own class of qwen3_asr has other names, without a thinker; its class for Kimi K2.5 has another name, and
+# transformers 5.23 saves it with `blocks` for `layers` in the language model, which no program reads.
 NO_CLASS = {
     "bailing_moe_v2": "BailingMoeV2ForCausalLM", "sarvam_moe": "SarvamMoEForCausalLM", "mimo": "MiMoForCausalLM", "llama_nemotron": "DeciLMForCausalLM",
-    "nemotron_vl": "NemotronH_Nano_VL_V2", "nemotron_omni": "NemotronH_Nano_Omni_Reasoning_V3", "qwen3_asr": "Qwen3ASRThinkerForConditionalGeneration",
+    "step3p5": "Step3p5ForCausalLM", "kimi_k25": "KimiK25ForConditionalGeneration", "nemotron_vl": "NemotronH_Nano_VL_V2", "nemotron_omni": "NemotronH_Nano_Omni_Reasoning_V3", "qwen3_asr": "Qwen3ASRThinkerForConditionalGeneration",
 }
 
 # The models of test_data/golden/families that transformers has. kimi_k2 is a type of the hub alone; glm4_moe with prediction
@@ -61,6 +62,14 @@ TINY = [
     tiny("DeepseekV2ForCausalLM", "deepseek_v2", first_k_dense_replace=1, **EXPERTS, **{**LATENT, "q_lora_rank": None}),
     tiny("GlmMoeDsaForCausalLM", "glm_moe_dsa", num_hidden_layers=6, first_k_dense_replace=1, index_n_heads=4, index_head_dim=8, index_topk=16,
          index_topk_freq=2, index_skip_topk_offset=2, **LATENT, **EXPERTS),
+    # Their golden configs have the hub's entries, of which transformers takes other sizes.
+    tiny("MiMoV2FlashForCausalLM", "mimo_v2_flash", head_dim=12, v_head_dim=8, **{**EXPERTS, "n_shared_experts": None}, num_key_value_heads=2,
+         layer_types=["full_attention", "sliding_attention", "sliding_attention"]),
+    tiny("Step3p7ForConditionalGeneration", "step3p7", vision_config=dict(width=16, layers=2, heads=2, image_size=16, patch_size=4, mlp_ratio=2.5),
+         text_config=tiny("Step3p5ForCausalLM", "step3p5", head_dim=8, num_attention_groups=4, moe_intermediate_size=20, share_expert_dim=28, moe_num_experts=8,
+                          moe_top_k=2, moe_layers_enum="1,2", use_moe_router_bias=True, sliding_window=32, rope_theta=[5e6, 1e4, 1e4], partial_rotary_factors=[0.5, 1.0, 1.0],
+                          layer_types=["full_attention", "sliding_attention", "sliding_attention"], attention_other_setting={
+                              "attention_type": "sliding_attention", "num_attention_heads": 16, "num_attention_groups": 4, "head_dim": 8})),
 ]
 
 

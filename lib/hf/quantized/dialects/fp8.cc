@@ -84,6 +84,7 @@ std::optional<QuantizedTensor> fp8_weight(const PartFinder& parts, i64 t) {
   std::vector<i64> scales;
   for (const char* end : {"_scale_inv", "_scale"})
     if (i64 s = parts.find(cat(name, end)); s >= 0) scales.push_back(s);
+  if (i64 s = parts.module_scale(name); s >= 0) scales.push_back(s);
   if (scales.empty()) return std::nullopt;
   if (scales.size() > 1)
     parts.misfit(

@@ -1,5 +1,5 @@
-// Codes of less than a byte: MXFP4 of gpt-oss, NVFP4 of ModelOpt, and what compressed-tensors packs but for
-// codes of six bits (mxfp6.cc).
+// Codes of less than a byte: MXFP4 of gpt-oss and of DeepSeek-V4's experts, NVFP4 of ModelOpt, and what
+// compressed-tensors packs but for codes of six bits (mxfp6.cc).
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -155,6 +155,18 @@ std::optional<QuantizedTensor> mxfp4_blocks(const PartFinder& parts, i64 t) {
   q.dims = {d[0], q.layout.columns, d[1]};
   if (parts.find(q.name) >= 0)
     parts.misfit(parts.find(q.name), "the values are there beside their codes", "one of them", "both");
+  return q;
+}
+
+// The experts of DeepSeek-V4, as a matrix each, or in a stack.
+std::optional<QuantizedTensor> fp4_weight(const PartFinder& parts, i64 t) {
+  const std::string_view name = parts.store().name(t);
+  const i64 scales = parts.module_scale(name);
+  if (scales < 0) return std::nullopt;
+  QuantizedTensor q = parts.made(CodeFormat::kE2M1, name, t, scales);
+  parts.expect_dtype(scales, {DType::kU8, DType::kF8E8M0});
+  parts.set_matrix(q, 2);
+  parts.set_groups(q, PartFinder::kMxGroup);
   return q;
 }
 

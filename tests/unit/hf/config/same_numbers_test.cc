@@ -39,7 +39,7 @@ std::string layers_text(const std::vector<LayerSpec>& layers) {
 std::string tower_text(const TowerConfig& t) {
   return cat(t.hidden, " ", t.heads, " ", t.kv_groups, " ", t.head_dim, " ", t.output_gate, t.qkv_bias,
              t.proj_bias, t.qk_norm, static_cast<int>(t.key_values), t.sinks, " ", t.ffn, " ", t.gated_mlp,
-             t.swiglu, " ", layers_text(t.layers), "; ");
+             t.swiglu, " ", layers_text(t.layers), t.value_dim, t.head_gates, "; ");
 }
 
 std::string model_text(const HfConfig& config) {
@@ -60,7 +60,9 @@ std::string model_text(const HfConfig& config) {
              m.mamba.conv_kernel, " ", m.mamba.norm);
   const VisionConfig& v = m.vision;
   out += cat(" vision ", v.in_channels, " ", v.patch, " ", v.temporal_patch, " ", v.merge, " ", v.positions,
-             " ", v.out_hidden, " ", v.deepstack, " ", v.projector, " ", v.standardized);
+             " ", v.out_hidden, " ", v.deepstack, " ", v.projector, " ", v.standardized, " ", v.rows, " ",
+             v.columns, " runs ", m.tp_within_groups, m.listed_layers, m.mtp.one_stage);
+  for (i32 sizes : m.mtp.sizes_of_depths) out += cat(" ", sizes);
   out += cat(" audio ", m.audio.mel_bins, " ", m.audio.channels, " ", m.audio.bins, " ", m.audio.positions,
              " ", m.audio.out_hidden);
   // Numbers of few families follow where a model has them.

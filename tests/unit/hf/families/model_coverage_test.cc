@@ -16,6 +16,7 @@
 #include "mappings/model/walk.h"
 #include "mappings/needs.h"
 #include "mappings/registry.h"
+#include "tests/support/even_copies.h"
 #include "tests/support/golden_config.h"
 #include "tests/support/tensor_list.h"
 
@@ -67,7 +68,7 @@ class Held {
   std::map<i32, std::vector<ItemRun>> runs_, copies_;
 };
 
-// Every item of every source is held exactly once, and as a copy never or once.
+// Every item of every source is held exactly once, and as a copy as often as the others of its tensor.
 void expect_covered(const std::string& what, const ModelMap& map, const Grid& grid) {
   std::map<std::string, Shape> shapes = promised_shapes(map);
   ASSERT_EQ(shapes.size(), static_cast<std::size_t>(map.sources().size())) << what;
@@ -76,12 +77,13 @@ void expect_covered(const std::string& what, const ModelMap& map, const Grid& gr
     for (const ModelParameter& p : golden_parameters(map, grid, rank)) held.add(p, cell_of(grid, rank));
   ASSERT_EQ(held.runs().size(), static_cast<std::size_t>(map.sources().size()))
       << what << " " << to_string(grid);
-  for (const auto& all : {held.runs(), held.copies()})
-    for (const auto& [source, runs] : all) {
-      std::string name(map.sources()[source].name);
-      EXPECT_FALSE(tiling_fault(runs, shapes.at(name).items()))
-          << what << " " << to_string(grid) << " " << name;
-    }
+  auto name_of = [&](i32 source) { return std::string(map.sources()[source].name); };
+  for (const auto& [source, runs] : held.runs())
+    EXPECT_FALSE(tiling_fault(runs, shapes.at(name_of(source)).items()))
+        << what << " " << to_string(grid) << " " << name_of(source);
+  for (const auto& [source, runs] : held.copies())
+    EXPECT_TRUE(are_even(runs, shapes.at(name_of(source)).items()))
+        << what << " " << to_string(grid) << " " << name_of(source);
 }
 
 i64 rows_with(const Section& section, Needs condition) {
@@ -139,9 +141,9 @@ class OddModel {
 
   void change(ModelConfig& m, const GridCase& c) {
     m.vocab = 1 + up_to(40);
-    tower(m.text, c.tp);
+    tower(m.text, c.tp, m.tp_within_groups);
     m.text.hidden = c.tp * up_to(5);
-    for (TowerConfig& t : m.layer_sizes) tower(t, c.tp), t.hidden = m.text.hidden;
+    for (TowerConfig& t : m.layer_sizes) tower(t, c.tp, m.tp_within_groups), t.hidden = m.text.hidden;
     if (m.layer_input > 0) m.layer_input = c.tp * up_to(3);
     if (m.vision_tower.heads > 0) vision(m, c.tp);
     if (m.vision.projector > 0) m.vision.projector = c.tp * up_to(5);
@@ -166,12 +168,14 @@ class OddModel {
  private:
   i64 up_to(i64 most) { return std::uniform_int_distribution<i64>(1, most)(random_); }
 
-  void tower(TowerConfig& t, i64 tp) {
-    bool few = up_to(4) == 1;  // groups for so many cells: their rows are cut wherever it falls
+  void tower(TowerConfig& t, i64 tp, bool whole_groups) {
+    bool few =
+        up_to(4) == 1 && !whole_groups;  // groups for so many cells: their rows are cut wherever it falls
     t.kv_groups = few ? 1 : tp * up_to(3);
     t.heads = few ? tp * up_to(3) : t.kv_groups * up_to(3);
     t.head_dim = few ? tp * up_to(2) : up_to(5);
     t.ffn = tp * up_to(5);
+    if (t.value_dim > 0) t.value_dim = up_to(6);
   }
 
   void vision(ModelConfig& m, i64 tp) {

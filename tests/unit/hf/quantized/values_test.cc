@@ -20,9 +20,9 @@ namespace mckpt::impl::quantized_test {
 namespace {
 
 const std::string kData = MCKPT_TEST_DATA "/quantized/";
-const char* const kModels[] = {
-    "deepseek_v3_128",   "deepseek_v31_ue8m0_f32", "qwen3_bf16_scales", "qwen3_ue8m0_e8m0",
-    "qwen3_64_skiplist", "qwen3_5_moe_fused",      "gpt_oss",           "kimi_k2_int4"};
+const char* const kModels[] = {"deepseek_v3_128",  "deepseek_v31_ue8m0_f32", "qwen3_bf16_scales",
+                               "qwen3_ue8m0_e8m0", "qwen3_64_skiplist",      "qwen3_5_moe_fused",
+                               "gpt_oss",          "kimi_k2_int4",           "deepseek_v4_fp4"};
 
 std::vector<u8> bytes_of(const Store& store, i64 tensor) {
   StoreFiles files(store);
@@ -59,7 +59,7 @@ TEST(DequantizedStore, HasTheTensorsOfThePlainModel) {
 
 TEST(DequantizedStore, ReadsAnyRangeOfBytes) {
   std::mt19937 random(7);
-  for (const std::string model : {"deepseek_v3_128", "gpt_oss", "kimi_k2_int4"}) {
+  for (const std::string model : {"deepseek_v3_128", "gpt_oss", "kimi_k2_int4", "deepseek_v4_fp4"}) {
     std::unique_ptr<Store> view = open_values(kData + model, {});
     for (i64 t = 0; t < view->tensor_count(); t++) {
       ChunkData data = view->resolve(t, 0);

@@ -33,7 +33,8 @@ TEST(HybridPattern, HasASymbolForEveryKindOfLayer) {
   model.text.layers.push_back({Mixer::kLatentAttention, Ffn::kNone});
   EXPECT_EQ(hybrid_pattern(model), "M-EG+");
   EXPECT_EQ(refusal("[M-]E[G+]", model.text.layers), "nothing");
-  model.mtp = {.depths = 2, .layers = {kAttentionAlone, kExpertsAlone}};
+  model.mtp.depths = 2;
+  model.mtp.layers = {kAttentionAlone, kExpertsAlone};
   EXPECT_EQ(hybrid_pattern(model), "M-EG+/*E/*E");
   model.text.layers.push_back({});
   EXPECT_EQ(hybrid_pattern(model), "");
@@ -42,7 +43,8 @@ TEST(HybridPattern, HasASymbolForEveryKindOfLayer) {
 TEST(OtherPattern, IsRefusedWhereItsMtpPartIsNotThatOfTheModel) {
   ModelConfig model;
   model.text.layers = {kMambaAlone, kAttentionAlone};
-  model.mtp = {.depths = 1, .layers = {kAttentionAlone, kExpertsAlone}};
+  model.mtp.depths = 1;
+  model.mtp.layers = {kAttentionAlone, kExpertsAlone};
   auto told = [&](const char* text) {
     return thrown_by([&] { refuse_other_pattern(parse_pattern(text, Dialect::kGrouped), model); });
   };

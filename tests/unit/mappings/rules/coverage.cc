@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/items/tiling.h"
+#include "tests/support/even_copies.h"
 
 namespace mckpt::impl {
 namespace {
@@ -30,9 +31,10 @@ void check_cells(const ShardedTensor& tensor) {
   for (std::size_t slot = 0; slot < by_slot.size(); slot++) {
     if (auto fault = tiling_fault(by_slot[slot], tensor.slot_items[slot]))
       refuse(tensor, *fault, cat("source tensor ", slot));
-    if (copies[slot].empty()) continue;
-    if (auto fault = tiling_fault(copies[slot], tensor.slot_items[slot]))
-      refuse(tensor, *fault, cat("the copy of source tensor ", slot));
+    if (!are_even(copies[slot], tensor.slot_items[slot]))
+      throw Error(Code::kNotTiled,
+                  cat("shards copy items of source tensor ", slot, " more often than others"))
+          .tensor(tensor.name);
   }
 }
 

@@ -27,7 +27,7 @@ struct Walk {
     for (i64 j = 0; j < row_items(slot); j++) item(slot, r * row_items(slot) + j);
   }
   // Item (i, j, k) of a tensor with three dimensions.
-  void item3(i64 i, i64 j, i64 k) { item(0, (i * dim(0, 1) + j) * dim(0, 2) + k); }
+  void item3(i64 i, i64 j, i64 k, int slot = 0) { item(slot, (i * dim(slot, 1) + j) * dim(slot, 2) + k); }
 
   void finish(Shape shape, int partition_dim) {
     out.shape = shape;
@@ -126,10 +126,11 @@ constexpr int again(int slot) { return 100 + slot; }  // the rows are the slot's
 
 // The fused rows, each filled by its formula, then cut in T equal parts. k and v of one head are dk and dv
 // rows further than where their source begins.
-void attention(Walk& w, int q_slot, int k_slot, i64 k_row, int v_slot, i64 v_row) {
+void attention(Walk& w, int q_slot, int k_slot, i64 k_row, int v_slot, i64 v_row, int g_slot = kNothing) {
   const TowerConfig& a = w.m.text;
-  i64 nh = a.heads, ng = a.kv_groups, D = a.head_dim, qp = nh / ng;
-  i64 B = ((a.output_gate ? 2 * qp : qp) + 2) * D;
+  i64 nh = a.heads, ng = a.kv_groups, D = a.head_dim, V = a.value_dim > 0 ? a.value_dim : D, qp = nh / ng;
+  bool gates = g_slot != kNothing;
+  i64 B = ((a.output_gate || gates ? 2 * qp : qp) + 1) * D + V;
   struct From {
     int slot;
     i64 row;
@@ -145,10 +146,12 @@ void attention(Walk& w, int q_slot, int k_slot, i64 k_row, int v_slot, i64 v_row
         } else {
           at(g * B + j * D + d) = {q_slot, (g * qp + j) * D + d};
         }
+        if (gates) at(g * B + (qp + j) * D + d) = {d == 0 ? g_slot : again(g_slot), g * qp + j};
       }
-      at((g + 1) * B - 2 * D + d) = {k_slot, k_row + g * D + d};
-      at((g + 1) * B - D + d) = {v_slot, v_row + g * D + d};
+      at((g + 1) * B - V - D + d) = {k_slot, k_row + g * D + d};
     }
+  for (i64 g = 0; g < ng; g++)
+    for (i64 d = 0; d < V; d++) at((g + 1) * B - V + d) = {v_slot, v_row + g * V + d};
   i64 n = B * ng / w.T;
   for (i64 r = w.t * n; r < (w.t + 1) * n; r++) {
     if (at(r).slot == kNothing)
@@ -165,6 +168,7 @@ void qkv_keys_as_values(Walk& w) { attention(w, 0, 1, 0, again(1), 0); }
 void qkv_queries_only(Walk& w) { attention(w, 0, kNothing, 0, kNothing, 0); }
 
 void qkv(Walk& w) { attention(w, 0, 1, 0, 2, 0); }
+void qkv_head_gates(Walk& w) { attention(w, 0, 1, 0, 2, 0, 3); }
 
 void qkv_joined(Walk& w) {
   const TowerConfig& a = w.m.text;
@@ -226,6 +230,10 @@ void gated_expert_interleaved_bias(Walk& w) {
   for (int half : {0, 1})
     for (i64 u = w.t * n; u < (w.t + 1) * n; u++) w.item(0, w.e * 2 * w.m.moe.ffn + 2 * u + half);
   w.finish({2 * n}, 0);
+}
+
+void gated_expert_of_two(Walk& w) {
+  gated_units(w, [&](int half, i64 u, i64 h) { w.item3(w.e, u, h, half); });
 }
 
 void expert_column(Walk& w) {
@@ -334,6 +342,7 @@ const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"vocab", vocab},
     {"qkv", qkv},
     {"qkv_joined", qkv_joined},
+    {"qkv_head_gates", qkv_head_gates},
     {"qkv_keys_as_values", qkv_keys_as_values},
     {"qkv_queries_only", qkv_queries_only},
     {"head_norm_of_ones", head_norm_of_ones},
@@ -345,6 +354,7 @@ const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"gated_expert_interleaved", gated_expert_interleaved},
     {"gated_expert_interleaved_rows", gated_expert_interleaved_rows},
     {"gated_expert_interleaved_bias", gated_expert_interleaved_bias},
+    {"gated_expert_of_two", gated_expert_of_two},
     {"expert_column", expert_column},
     {"expert_row", expert_row},
     {"expert_row_transposed", expert_row_transposed},

@@ -95,6 +95,43 @@ Cases attention(std::string_view rule) {
   return cases;
 }
 
+// Values of another size than keys.
+Cases attention_and_values(std::string_view rule) {
+  Cases cases = attention(rule);
+  for (i64 parts : kParts)
+    for (i64 groups : {1, 2, 4, 6})
+      for (i64 per_group : {1, 2, 3})
+        for (auto [dim, value_dim] : {std::pair<i64, i64>{3, 1}, {2, 4}, {3, 2}}) {
+          i64 heads = groups * per_group, k = groups * dim, v = groups * value_dim, q = heads * dim;
+          bool meets = groups % parts == 0 || parts % groups == 0;
+          if (!meets || heads % parts != 0 || (q + k + v) % parts != 0) continue;
+          cases.push_back({rule,
+                           with_values(attention_model(heads, groups, dim, 3), value_dim),
+                           {{q, 3}, {k, 3}, {v, 3}},
+                           parts});
+        }
+  return cases;
+}
+
+// A row of gates for each head; cuts fall between a row and its copies too.
+Cases attention_with_gates(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 groups : {1, 2, 3, 4, 8})
+      for (i64 per_group : {1, 2, 3, 4})
+        for (i64 dim : {1, 2, 3, 5})
+          for (i64 hidden : {1, 3}) {
+            i64 heads = groups * per_group, kv = groups * dim, q = heads * dim;
+            bool meets = groups % parts == 0 || parts % groups == 0;
+            if (!meets || heads % parts != 0 || (2 * q + 2 * kv) % parts != 0) continue;
+            cases.push_back({rule,
+                             with_head_gates(attention_model(heads, groups, dim, hidden)),
+                             {{q, hidden}, {kv, hidden}, {kv, hidden}, {heads, hidden}},
+                             parts});
+          }
+  return cases;
+}
+
 Cases ones(std::string_view rule) {
   Cases cases;
   for (i64 parts : kParts)
@@ -176,7 +213,7 @@ Shape expert_source(std::string_view rule, i64 experts, i64 width, i64 hidden) {
   if (rule == "gated_expert_interleaved_bias") return {experts, 2 * width};
   if (rule == "expert_replicate") return {experts, hidden};
   if (rule == "expert_row") return {experts, hidden, width};
-  return {experts, width, hidden};  // expert_column, expert_row_transposed
+  return {experts, width, hidden};  // expert_column, expert_row_transposed, gated_expert_of_two
 }
 
 // Square ones as well: hidden = width makes the second layer square, hidden = 2 * width the first.
@@ -189,7 +226,8 @@ Cases experts(std::string_view rule) {
           for (i64 latent : {0, 2}) {
             ModelConfig model = moe_model(experts, n * parts, hidden, latent);
             Shape source = expert_source(rule, experts, n * parts, latent > 0 ? latent : hidden);
-            cases.push_back({rule, model, {source}, parts, experts});
+            std::vector<Shape> sources(rule == "gated_expert_of_two" ? 2 : 1, source);
+            cases.push_back({rule, model, sources, parts, experts});
           }
   return cases;
 }
@@ -252,8 +290,9 @@ const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"replicate", replicate},
     {"zero_centered_norm", replicate},
     {"vocab", vocab},
-    {"qkv", attention},
+    {"qkv", attention_and_values},
     {"qkv_joined", attention},
+    {"qkv_head_gates", attention_with_gates},
     {"qkv_keys_as_values", attention},
     {"qkv_queries_only", attention},
     {"head_norm_of_ones", ones},
@@ -265,6 +304,7 @@ const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"gated_expert_interleaved", experts},
     {"gated_expert_interleaved_rows", experts},
     {"gated_expert_interleaved_bias", experts},
+    {"gated_expert_of_two", experts},
     {"expert_column", experts},
     {"expert_row", experts},
     {"expert_row_transposed", experts},

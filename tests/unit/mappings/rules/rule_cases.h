@@ -19,6 +19,16 @@ inline ModelConfig attention_model(i64 heads, i64 groups, i64 dim, i64 hidden, b
   return m;
 }
 
+inline ModelConfig with_values(ModelConfig m, i64 value_dim) {
+  m.text.value_dim = value_dim;
+  return m;
+}
+
+inline ModelConfig with_head_gates(ModelConfig m) {
+  m.text.head_gates = true;
+  return m;
+}
+
 inline ModelConfig gdn_model(i64 nk, i64 nv, i64 dk, i64 dv, i64 hidden, i64 kernel = 4) {
   ModelConfig m;
   m.text.hidden = hidden;

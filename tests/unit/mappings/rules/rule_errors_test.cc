@@ -109,6 +109,13 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
       {{"qkv_keys_as_values", attention_model(4, 2, 2, 3), {{8, 3}, {8, 3}}, 1},
        "MC2011 k_proj does not have the shape of key-value groups * head size: expected [4, 3], found [8, "
        "3]"},
+      {{"qkv_head_gates", with_head_gates(attention_model(4, 2, 2, 3)), {{8, 3}, {4, 3}, {4, 3}, {8, 3}}, 1},
+       "MC2011 g_proj does not have the shape of query heads: expected [4, 3], found [8, 3]"},
+      {{"qkv", with_values(attention_model(4, 2, 2, 3), 1), {{8, 3}, {4, 3}, {4, 3}}, 1},
+       "MC2011 v_proj does not have the shape of key-value groups * head size: expected [2, 3], found [4, 3]"},
+      {{"gated_expert_of_two", moe_model(2, 2, 3), {{2, 2, 3}, {2, 3, 2}}, 1},
+       "MC2011 up_proj does not have the shape of experts, their width and the hidden size: expected [2, 2, "
+       "3], found [2, 3, 2]"},
       {{"qkv_queries_only", attention_model(4, 2, 2, 3), {{16, 3}}, 1},
        "MC2011 q_proj does not have the shape of query heads * head size: expected [8, 3], found [16, 3]"},
       {{"head_norm_of_ones", attention_model(4, 2, 0, 3), {}, 1},

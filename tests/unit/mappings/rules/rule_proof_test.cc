@@ -89,6 +89,11 @@ TEST(EveryRule, SharesOutTheRealModels) {
       {"qkv_joined", attention_model(16, 16, 72, 1152), {{3456, 1152}}, 8},
       {"qkv_keys_as_values", attention_model(16, 2, 512, 2816), {{8192, 2816}, {1024, 2816}}, 8},
       {"qkv_queries_only", attention_model(8, 2, 256, 1536), {{2048, 1536}}, 4},
+      {"qkv_head_gates",
+       with_head_gates(attention_model(96, 8, 128, 4096)),
+       {{12'288, 4096}, {1024, 4096}, {1024, 4096}, {96, 4096}},
+       4},
+      {"gated_expert_of_two", moe_model(288, 1280, 4096), {{288, 1280, 4096}, {288, 1280, 4096}}, 2, 288},
       {"row", {}, {{7168, 16'384}}, 8},
       {"gated_mlp", {}, {{18'432, 7168}, {18'432, 7168}}, 8},
       {"gated_expert", moe_model(128, 768, 2048), {{128, 1536, 2048}}, 8, 128},
@@ -227,6 +232,27 @@ Holding without_addend(const RuleCase& c, i64 part, i64 expert) {
   return h;
 }
 
+bool is_gate(const ItemRun& run) { return run.slot == 3 || run.slot == copy_of(3); }
+
+// The layout of attention that knows gates of heads: its rows at the end.
+Holding gates_last(const RuleCase& c, i64 part, i64 expert) {
+  Holding h = hold_case(c, part, expert);
+  std::stable_partition(h.runs.begin(), h.runs.end(), [](const ItemRun& run) { return !is_gate(run); });
+  return h;
+}
+
+// The gates of the cell, each once, in front of all their copies.
+Holding gates_in_turn(const RuleCase& c, i64 part, i64 expert) {
+  Holding h = hold_case(c, part, expert);
+  std::vector<ItemRun> gates;
+  std::ranges::copy_if(h.runs, std::back_inserter(gates), is_gate);
+  std::stable_partition(gates.begin(), gates.end(), [](const ItemRun& run) { return run.slot == 3; });
+  std::size_t next = 0;
+  for (ItemRun& run : h.runs)
+    if (is_gate(run)) run = gates[next++];
+  return h;
+}
+
 Holding gates_by_head(const RuleCase& c, i64 part, i64 expert) {
   RuleCase ungated = c;
   ungated.model.text.heads *= c.model.text.output_gate ? 2 : 1;
@@ -305,6 +331,11 @@ const std::vector<Mutation> kMutations = {
     {"qkv_keys_as_values", "zeros for copies", zeros_for_copies},
     {"qkv_keys_as_values", "not by group", ungrouped},
     {"qkv_keys_as_values", "gates beside their queries", gates_by_head},
+    {"qkv_head_gates", "keys for values", keys_for_values},
+    {"qkv_head_gates", "not by group", ungrouped},
+    {"qkv_head_gates", "two heads exchanged", first_two_heads},
+    {"qkv_head_gates", "gates behind everything", gates_last},
+    {"qkv_head_gates", "gates in turn", gates_in_turn},
     {"qkv_queries_only", "not by group", ungrouped},
     {"qkv_queries_only", "two heads exchanged", first_two_heads},
     {"head_norm_of_ones", "zeros", without_addend},
@@ -335,6 +366,9 @@ const std::vector<Mutation> kMutations = {
     {"gated_expert_interleaved_rows", "transposed where square", as_rule<kInterleaved>},
     {"gated_expert_interleaved_bias", "even for odd", swap_halves},
     {"gated_expert_interleaved_bias", "the next expert", next_expert},
+    {"gated_expert_of_two", "gate for up", swap_halves},
+    {"gated_expert_of_two", "the next expert", next_expert},
+    {"gated_expert_of_two", "cells in reverse", reversed_cells},
     {"expert_column", "the next expert", next_expert},
     {"expert_column", "cells in reverse", reversed_cells},
     {"expert_row", "the next expert", next_expert},
