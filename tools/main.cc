@@ -125,7 +125,7 @@ Exit run(std::vector<std::string> args) {
 // what is meant for the stream would be written into that file. Reads and writes fail as before.
 void hold_standard_streams() {
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 int status_of(Code code) {

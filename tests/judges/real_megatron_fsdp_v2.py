@@ -150,7 +150,6 @@ def pieces(state):
 
 def in_rank(rank, world, port, jobs, results):
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
-    torch.set_num_threads(1)
     dist.init_process_group("gloo", rank=rank, world_size=world)
     from torch.distributed.device_mesh import init_device_mesh
 
@@ -194,7 +193,7 @@ def mckpt(*args):
 
 def run_ranks(world, jobs):
     results = tempfile.mkdtemp(dir=scratch.name)
-    mp.start_processes(in_rank, (world, 29500 + os.getpid() % 1000 + world, jobs, results), nprocs=world, start_method="spawn")
+    mp.start_processes(in_rank, (world, 29500 + os.getpid() % 1000 + world, jobs, results), nprocs=world, start_method="fork")
     out = {}
     for job in jobs:
         wholes = {}
@@ -330,6 +329,10 @@ def main():
 
 
 if __name__ == "__main__":
+    # Ranks are forked, which saves each of them the import of torch and of what they use; a process with other threads cannot be.
+    torch.set_num_threads(1)
+    for used in ("megatron_fsdp.experimental", "megatron_fsdp.uneven_dtensor", "torch.distributed.checkpoint.state_dict", "torch.distributed.device_mesh"):
+        importlib.import_module(used)
     models = Models()
     scratch = tempfile.TemporaryDirectory(prefix="mckpt_v2_")
     main()

@@ -149,8 +149,8 @@ hid_t timeless(hid_t property_class) {
 // One file. run() is called once.
 class Composer {
  public:
-  Composer(Answer& out, const std::string& request, hid_t access)
-      : out_(out), in_(request), many_(request.size() > kManyBytes), access_(access) {}
+  Composer(const std::string& request, hid_t access)
+      : in_(request), many_(request.size() > kManyBytes), access_(access) {}
 
   void run() {
     if (in_.take(hdf5_wire::kRequestMagic.size()) != hdf5_wire::kRequestMagic)
@@ -256,7 +256,6 @@ class Composer {
     add_attribute(name, H5T_STD_I64LE, H5T_NATIVE_INT64, {values.size()}, values.data());
   }
 
-  Answer& out_;
   Request in_;
   bool many_;
   hsize_t user_block_ = 0;
@@ -268,7 +267,7 @@ class Composer {
 
 void compose(Answer& out, const std::string& request, hid_t access) {
   try {
-    Composer composer(out, request, access);
+    Composer composer(request, access);
     composer.run();
     for (std::uint64_t offset : composer.offsets()) out.begin(Laid::kOffset).number(offset).end();
     each_written([&](std::uint64_t offset, std::string_view bytes) {

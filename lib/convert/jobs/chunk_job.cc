@@ -182,10 +182,12 @@ class ChunkJob::TaskMaker {
   // slot.
   void add_slot(i32 to, const ItemRun& run, i64 at, i32 from_slot, MoveKind kind) {
     auto slot = [](const SourceRun& r) { return r.run.slot; };
-    for (const SourceRun& source : std::ranges::equal_range(runs_, from_slot, {}, slot)) {
+    // clang 14 has no ranges::equal_range.
+    auto source = std::ranges::lower_bound(runs_, from_slot, {}, slot);
+    for (; source != runs_.end() && source->run.slot == from_slot; ++source) {
       moves_.clear();
-      append_common(source.run, source.at, run, at, moves_);
-      add_moves(to, source.source, kind);
+      append_common(source->run, source->at, run, at, moves_);
+      add_moves(to, source->source, kind);
     }
   }
 

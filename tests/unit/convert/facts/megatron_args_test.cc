@@ -154,7 +154,7 @@ TEST(MegatronArgs, HaveWhatBridgeBuiltTheModelOf) {
       if (field == "make_vocab_size_divisible_by") continue;
       std::string want = text_of(value), got = written(args, field);
       if (got == "nothing") {
-        auto row = std::ranges::find_if(rows, [&](const LeftOut& r) {
+        auto row = std::ranges::find_if(rows, [&, &field = field](const LeftOut& r) {
           bool here = r.models == "all" || (r.models == "without experts" && !experts);
           return r.field == field && here &&
                  (r.value == "any" || cat(", ", r.value, ",").find(cat(" ", want, ",")) != std::string::npos);

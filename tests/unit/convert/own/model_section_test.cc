@@ -222,7 +222,7 @@ TEST(SectionedNames, RefusesWhatIsNoModelOfItsOwn) {
   };
   for (const auto& [code, name, text] : kCases) {
     TempFolder folder;
-    std::string told = thrown_by([&] { sectioned_names(*made_store(folder, {{name, {2}}})); });
+    std::string told = thrown_by([&, &name = name] { sectioned_names(*made_store(folder, {{name, {2}}})); });
     EXPECT_EQ(told.substr(0, 6), code) << told;
     EXPECT_NE(told.find(text), told.npos) << told;
   }

@@ -112,7 +112,7 @@ class Judge {
   };
 
   void add(const PackedRun& run, i64 rank) {
-    Seen& s = seen_.emplace_back(run.grid, rank);
+    Seen& s = seen_.emplace_back(Seen{run.grid, rank, {}});
     for (const std::string& line : run.ranks[static_cast<std::size_t>(rank)])
       s.lines.emplace(line.substr(0, line.find(' ')), line);
   }

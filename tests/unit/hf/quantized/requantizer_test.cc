@@ -69,14 +69,14 @@ std::pair<std::vector<u8>, std::vector<u8>> expected(const std::string& bytes) {
 TEST(Requantizer, GivesTheSameToManyThreadsInAnyMemory) {
   TempFolder folder;
   std::unique_ptr<Store> values = made(folder, 0x3f80);
-  auto [codes, scales] = expected(made_values(0x3f80));
+  const auto both = expected(made_values(0x3f80));
   for (i64 memory : {i64{1}, i64{3'000'000}, i64{128} << 20}) {
     Requantizer requantizer(*values, nullptr, memory);
     // Tensors of their own, as tasks of different threads are.
     std::vector<Requantized> hows(3, how_to());
     std::atomic<i64> wrong = 0;
     parallel_for(6, 6, [&](int, i64 i) {
-      const std::vector<u8>& want = i % 2 == 0 ? codes : scales;
+      const std::vector<u8>& want = i % 2 == 0 ? both.first : both.second;
       std::shared_ptr<const ByteSource> from =
           i % 2 == 0 ? requantizer.codes(hows[i / 2]) : requantizer.scales(hows[i / 2]);
       std::mt19937 random(static_cast<unsigned>(i));

@@ -124,7 +124,8 @@ TEST(Archive, WithADamagedIndexIsRefused) {
   }
   const char* kTexts[][2] = {
       {"folder", "fooder"}, {"parts 2", "parts 9"}, {"files 3", "files x"}, {"opened", "closed"}};
-  for (auto [from, to] : kTexts) {
+  for (const auto& text : kTexts) {
+    const char *from = text[0], *to = text[1];
     Made made;
     made.write([&](std::string& names) { names.replace(names.find(from), std::string(from).size(), to); });
     EXPECT_NE(thrown_by([&] { Folder(made.folder.path()); }), "nothing") << to;

@@ -34,7 +34,7 @@ TEST(ManifestCheck, ALinkThatLeadsNowhereIsADamagedManifest) {
 TEST(ManifestCheck, AFileThatCannotBeAskedForItsSizeIsAFinding) {
   TempFolder folder;
   std::filesystem::create_symlink("model.safetensors", folder.at("model.safetensors"));
-  Manifest manifest{"0.1.0", {{"model.safetensors", 10, "", 1, {}}}};
+  Manifest manifest{"0.1.0", {{{"model.safetensors", 10, ""}, 1, {}}}};
   std::vector<Finding> found = check_frames(Folder(folder.path()), manifest, 1);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].file, "model.safetensors");
@@ -43,12 +43,12 @@ TEST(ManifestCheck, AFileThatCannotBeAskedForItsSizeIsAFinding) {
 TEST(ManifestCheck, TheFirstFaultIsASentence) {
   TempFolder folder;
   folder.put("config.json", "{}");
-  folder.put(kName, Manifest{"0.1.0", {{"config.json", 10, std::string(64, 'a'), 0, {}}}}.text());
+  folder.put(kName, Manifest{"0.1.0", {{{"config.json", 10, std::string(64, 'a')}, 0, {}}}}.text());
   EXPECT_EQ(
       thrown_by([&] { require_listed_files(folder.path(), {}); }),
       cat("MC1314 ", folder.path(), "/config.json: the file has 2 bytes, but mckpt_manifest.json says 10"));
   folder.put("model.safetensors", "0123456789");
-  folder.put(kName, Manifest{"0.1.0", {{"model.safetensors", 10, "", 1, {}}}}.text());
+  folder.put(kName, Manifest{"0.1.0", {{{"model.safetensors", 10, ""}, 1, {}}}}.text());
   EXPECT_EQ(thrown_by([&] { require_listed_files(folder.path(), {}); }),
             cat("MC1314 ", folder.path(),
                 "/model.safetensors: the bytes around the data of the tensors are not those that mckpt wrote "

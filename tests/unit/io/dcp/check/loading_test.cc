@@ -69,7 +69,7 @@ class Speller {
       item("planner_data", [&] {
         w_.op(Op::kEmptyDict);
         for (const auto& [name, parts] : s.planner)
-          item(name, [&] {
+          item(name, [&, &parts = parts] {
             w_.op(Op::kMark);
             for (const std::string& p : parts)
               !p.empty() && p.find_first_not_of("0123456789") == p.npos ? w_.integer(std::stol(p))
