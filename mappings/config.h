@@ -119,7 +119,7 @@ struct VisionConfig {
   i64 deepstack = 0;  // number of deepstack mergers
   i64 projector = 0;  // width inside the projector to the language model
   i64 temporal_merge = 0, class_tokens = 0;
-  i64 rows = 0, columns = 0;  // of a table of positions with two dimensions
+  i64 rows = 0, columns = 0;    // of a table of positions with two dimensions
   bool video_embedder = false;  // patches of two frames have an embedder of their own
   bool unstated = false;        // the config does not mention the sizes of the tower, so the tensors decide
   bool heads_stated = true;     // which no tensor shows
@@ -161,7 +161,7 @@ struct ModelConfig {
   // torch_dist has each layer under its number, though all are alike: Megatron states the kinds of layers
   // as a list.
   bool layers_apart = false;
-  bool listed_layers = false;        // its args list the layers with experts, also where all layers are alike
+  bool listed_layers = false;  // its args list the layers with experts, also where all layers are alike
   MoeConfig moe;
   MlaConfig mla;
   IndexerConfig indexer;

@@ -43,10 +43,10 @@ struct Row {
   bool fp32 = false;            // fp32 at run time, whatever the type of all others
   bool counter = false;         // a buffer of integers, which no run casts
   i64 slice = 0;  // of `replicate_slice`: which row of its source, which other rows of the table may read too
-  bool first_cells = false;     // Megatron-FSDP saves the first cell's part as if it were the whole
-  bool alternates = false;      // alternates with the row before: weight0, bias0, weight1, ...
-  std::string_view also{};      // another spelling of the first source's name, in older or newer files
-  bool whole_names = false;     // names of sources do not get the section's prefix
+  bool first_cells = false;  // Megatron-FSDP saves the first cell's part as if it were the whole
+  bool alternates = false;   // alternates with the row before: weight0, bias0, weight1, ...
+  std::string_view also{};   // another spelling of the first source's name, in older or newer files
+  bool whole_names = false;  // names of sources do not get the section's prefix
   // A module whose own code reads the parameter without calling the module that has it, so that gathering
   // that module gathers the parameter too: kOwnLayer, or a whole name, "decoder.layers.{L}.mixer". Where the
   // row has no {L}, it is that module of every layer.

@@ -25,7 +25,7 @@ struct Site {
   const Section* section = nullptr;
   const LayerSpec* layer = nullptr;  // of sections with layers
   const TowerConfig* tower = nullptr;
-  i32 sizes = 0;  // of the layer, as LayerSpec has it
+  i32 sizes = 0;    // of the layer, as LayerSpec has it
   Numbers numbers;  // global ones
   i64 unit = -1;    // its FSDP unit; only layers are units
 };

@@ -155,7 +155,8 @@ constexpr Family kFamilies[] = {
      .unread = kUnread,
      .conditions = kHas,
      .config = kConfig,
-     .facts = {"baidu/ERNIE-4.5-VL-28B-A3B-PT, baidu/ERNIE-4.5-VL-424B-A47B-PT", "", "1, tp2, tp2 ep4"}},
+     .facts = {"baidu/ERNIE-4.5-VL-28B-A3B-PT, baidu/ERNIE-4.5-VL-424B-A47B-PT", "",
+               "1, tp2, tp2 ep2, tp2 ep4"}},
 };
 
 }  // namespace

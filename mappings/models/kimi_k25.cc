@@ -90,7 +90,7 @@ constexpr Family kFamilies[] = {
      .conditions = kHas,
      .vocab_divisor = 1280,
      .config = kConfig,
-     .facts = {"moonshotai/Kimi-K2.5, moonshotai/Kimi-K2.6", "int4", "1, tp2, tp2 ep4"}},
+     .facts = {"moonshotai/Kimi-K2.5, moonshotai/Kimi-K2.6", "int4", "1, tp2, tp2 ep2, tp2 ep4"}},
 };
 
 }  // namespace

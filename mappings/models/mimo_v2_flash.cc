@@ -93,7 +93,7 @@ constexpr Family kFamilies[] = {
      .expert_forms = kForms,
      .conditions = kHas,
      .config = kConfig,
-     .facts = {"XiaomiMiMo/MiMo-V2-Flash", "fp8 blocks", "1, ep2, tp2, tp4 ep2"}},
+     .facts = {"XiaomiMiMo/MiMo-V2-Flash", "fp8 blocks", "1, ep2, tp2, tp2 ep2, tp4 ep2"}},
 };
 
 }  // namespace

@@ -36,10 +36,10 @@ bool writes_experts(const Cell& cell) { return cell.edp == 0; }
 // convolutions and patches, and what Megatron-Bridge adds to layers of Gemma 4.
 bool is_plain_module(std::string_view module) {
   for (std::string_view end :
-       {"word_embeddings", ".router", "conv1d", "mixer.norm", "patch_embed.proj", "pos_embed",
-        "output_layer", "per_layer_embedding", "per_layer_input_gate", "per_layer_projection",
-        "per_layer_proj_norm", "post_per_layer_input_norm", "post_moe_layernorm",
-        "post_shared_expert_layernorm", "pre_shared_expert_layernorm", "post_ffn_layernorm"})
+       {"word_embeddings", ".router", "conv1d", "mixer.norm", "patch_embed.proj", "pos_embed", "output_layer",
+        "per_layer_embedding", "per_layer_input_gate", "per_layer_projection", "per_layer_proj_norm",
+        "post_per_layer_input_norm", "post_moe_layernorm", "post_shared_expert_layernorm",
+        "pre_shared_expert_layernorm", "post_ffn_layernorm"})
     if (module.ends_with(end)) return true;
   return false;
 }

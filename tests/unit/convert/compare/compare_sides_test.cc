@@ -1,5 +1,6 @@
 // Two sides that are made in memory, compared in both orders.
 #include "convert/compare/compare_sides.h"
+#include "convert/compare/comparing.h"
 
 #include <gtest/gtest.h>
 

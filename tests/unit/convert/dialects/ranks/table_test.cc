@@ -76,7 +76,7 @@ TEST(RankTable, ReadsWhatItWrites) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_EQ(trips, 150);
+  EXPECT_EQ(trips, 178);
 }
 
 TEST(RankTable, NamesTheSectionsOfChunks) {

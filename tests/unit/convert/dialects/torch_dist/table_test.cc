@@ -64,7 +64,7 @@ TEST(TorchDistTable, ReadsWhatItWrites) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_EQ(trips, 207);
+  EXPECT_EQ(trips, 243);
 }
 
 TEST(TorchDistTable, EveryWrittenPlaceIsOneThatReadersLookAt) {
