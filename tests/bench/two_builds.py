@@ -45,7 +45,7 @@ def case(name, sources, *command):
 
 
 def made(name, *command):
-    """What the old build makes; kept where the folder is named."""
+    """A checkpoint that the old build makes; it is kept where the folder is named."""
     folder = work / name
     if not folder.exists():
         words = (str(folder) if word == "OUT" else str(word) for word in command)

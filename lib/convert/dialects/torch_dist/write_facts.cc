@@ -43,8 +43,8 @@ std::string pickle_of(const RunFacts& facts, const RunFact& f) {
   return copy_pickle(Pickle({reinterpret_cast<const u8*>(stored.data()), stored.size()}, {}).root());
 }
 
-// Objects without a place are counted, and named by the fronts of their names. What another torch_dist save says of its own
-// content is written anew, and not lost.
+// Objects without a place are counted, and named by the fronts of their names. content_metadata of another
+// torch_dist save is written anew, and not lost.
 void note_left_out(const RunFacts& facts, bool has_states, WrittenFacts& out) {
   std::map<std::string, i64, std::less<>> left;
   for (const RunFact& f : facts.all) {
