@@ -31,6 +31,9 @@ constexpr ClassKind kKinds[] = {
 // Ends of the names of classes with a language head.
 constexpr std::string_view kLanguageModels[] = {"ForCausalLM", "ForConditionalGeneration", "LMHeadModel"};
 
+// Classes of transformers that save a model under other names than the files on the hub, which the tables have.
+constexpr std::string_view kOtherNames[] = {"Kimi_K25ForConditionalGeneration"};
+
 // "Llama" of LlamaForCausalLM: the name of the family in the names of its classes.
 std::string_view stem_of(std::string_view architecture) {
   for (std::string_view ending : kLanguageModels)
@@ -47,6 +50,7 @@ bool is_class_of(const ClassKind& kind, std::string_view stem, std::string_view 
 
 ModelClass class_of(const HfConfig& config) {
   const std::string_view name = config.architecture, of_table = config.family->architecture;
+  if (std::ranges::find(kOtherNames, name) != std::end(kOtherNames)) return {ClassRelation::kUnknown};
   if (name.empty() || name == of_table ||
       std::ranges::any_of(kLanguageModels, [&](std::string_view ending) { return name.ends_with(ending); }))
     return {};
