@@ -120,6 +120,7 @@ std::optional<i64> agreed_ranks(const Store& store, std::optional<i64> stored, c
 
 CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOptions& options) {
   refuse_other_formats(*store);
+  refuse_lone_shards(*store, "converted");
   HfModel model = model_of(*store, options);
   std::shared_ptr<const LayerPattern> members;
   if (keeps_layers(options.names) && !model.plain && dcp_dialect(*store) == DcpDialect::kFsdpDtensor)

@@ -20,6 +20,9 @@ TEST(CutByName, IsWhatMegatronMarks) {
     words >> model >> name >> mark;
     const std::optional<int> cut = cut_by_name(name);
     looked++;
+    EXPECT_EQ(is_own_module(name),
+              !name.starts_with("vision_model.") || name.starts_with("vision_model.decoder.layers."))
+        << line;
     // A module that does not mark what it cuts.
     if (!cut) {
       unknown++;
@@ -36,6 +39,25 @@ TEST(CutByName, KnowsNothingOfOtherNames) {
   EXPECT_FALSE(cut_by_name("model.layers.0.self_attn.q_proj.weight"));
   EXPECT_FALSE(cut_by_name("0.exp_avg"));
   EXPECT_FALSE(cut_by_name(""));
+}
+
+TEST(CutByName, TowersThatAreCopiesAreNotOwnModules) {
+  EXPECT_TRUE(is_own_module("decoder.layers.0.self_attention.linear_qkv.weight"));
+  EXPECT_TRUE(is_own_module("thinker.language_model.decoder.layers.0.mlp.linear_fc1.weight"));
+  for (const char* copy :
+       {"thinker.visual.blocks.0.mlp.linear_fc1.weight", "visual.blocks.0.mlp.linear_fc2.weight",
+        "vision_model.transformer.resblocks.0.attn.out_proj.weight",
+        "audio_tower.layers.0.self_attn.out_proj.weight",
+        "vision_tower.vision_model.encoder.layers.0.self_attn.out_proj.weight"})
+    EXPECT_FALSE(is_own_module(copy)) << copy;
+}
+
+TEST(CutByName, RowsOfSectionsAreApart) {
+  EXPECT_EQ(cut_rows("decoder.layers.0.mlp.linear_fc1.weight"), CutRows::kGated);
+  EXPECT_EQ(cut_rows("decoder.layers.0.mlp.experts.linear_fc1.weight3"), CutRows::kGated);
+  EXPECT_EQ(cut_rows("decoder.layers.0.mixer.in_proj.weight"), CutRows::kSections);
+  EXPECT_EQ(cut_rows("decoder.layers.0.mixer.conv1d.bias"), CutRows::kSections);
+  EXPECT_EQ(cut_rows("decoder.layers.0.self_attention.linear_qkv.weight"), CutRows::kTogether);
 }
 
 }  // namespace cut_by_name_test

@@ -1,0 +1,156 @@
+// The args say the sizes of the grid and whether MLPs are gated; the folder says the rank's places.
+#include "convert/open/megatron_shard.h"
+
+#include <charconv>
+#include <memory>
+
+#include "convert/keys/cut_by_name.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/items/shape.h"
+#include "io/dcp/run/args.h"
+#include "io/dcp/run/sizes.h"
+#include "io/pickle/value.h"
+#include "io/torch/store.h"
+
+namespace mckpt::impl {
+namespace {
+
+// The numbers in "mp_rank_01_003", the folder of the file.
+std::vector<i64> folder_numbers(const std::string& path) {
+  constexpr std::string_view kFront = "mp_rank_";
+  std::vector<i64> out;
+  const std::size_t at = path.rfind(kFront);
+  if (at == path.npos) return out;
+  const char* p = path.data() + at + kFront.size();
+  const char* end = path.data() + path.size();
+  for (i64 n; p < end; p++) {
+    auto [next, error] = std::from_chars(p, end, n);
+    if (error != std::errc()) break;
+    out.push_back(n);
+    p = next;
+    if (p == end || *p != '_') break;
+  }
+  return out;
+}
+
+// None in the args is 0 here, and means the default.
+i64 size_of(const std::optional<i64>& said, i64 otherwise) {
+  return said.value_or(0) > 0 ? *said : otherwise;
+}
+
+// Megatron names the folder by the tensor-parallel rank, then the stage and the expert-parallel rank where
+// there is more than one. A place that the grid does not have is unknown, and remarked.
+void add_axes(ShardFacts& out, const std::string& path, const RunSizes& sizes) {
+  const std::vector<i64> numbers = folder_numbers(path);
+  auto add = [&](const char* name, i64 size, bool always) {
+    if (size <= 1 && !always) return;
+    ShardAxis axis{name, size};
+    if (out.mesh.size() < numbers.size()) axis.at = numbers[out.mesh.size()];
+    if (axis.at >= size) {
+      out.remarks.push_back(cat("the folder is named by ", name, " ", axis.at, ", which the args with ", name,
+                                "=", size, " do not have"));
+      axis.at = -1;
+    }
+    out.mesh.push_back(std::move(axis));
+  };
+  add("tp", size_of(sizes.tensor_ranks, 1), true);
+  add("pp", size_of(sizes.pipeline_stages, 1), false);
+  add("ep", size_of(sizes.expert_ranks, 1), false);
+}
+
+// Whether the args say that MLPs of the language model are gated; nothing where they do not say it.
+std::optional<bool> gated_by(const PickleValue& args) {
+  std::optional<bool> gated;
+  for (std::string_view name : {"swiglu", "quick_geglu", "geglu"}) {
+    const PickleValue* flag = arg_of(args, name);
+    if (flag && flag->is(PickleValue::Kind::kBool)) gated = gated.value_or(false) || flag->as_bool();
+  }
+  return gated;
+}
+
+// The name of the module's parameter: behind "model.", "model0." and wrappers.
+std::string_view parameter_of(std::string_view name) {
+  std::size_t dot = name.find('.');
+  return name.starts_with("model") && dot != name.npos ? name.substr(dot + 1) : std::string_view();
+}
+
+// The whole of which `parts` ranks have as much along the dimension; nothing where no tensor is that big.
+std::optional<std::vector<i64>> whole_of(std::vector<i64> dims, int cut, i64 parts) {
+  try {
+    dims[cut] = checked_mul(dims[cut], parts, "the size of a whole tensor");
+    checked_items(dims);
+    return dims;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+class MegatronShard {
+ public:
+  MegatronShard(const TorchStore& store, const PickleValue& args)
+      : store_(store), sizes_(run_sizes(args)), gated_(gated_by(args)) {}
+
+  std::optional<ShardFacts> facts() {
+    add_axes(out_, store_.root(), sizes_);
+    if (tp() == 1 && out_.mesh.size() == 1) return std::nullopt;
+    for (i64 t = 0; t < store_.tensor_count(); t++) add(t);
+    return std::move(out_);
+  }
+
+ private:
+  i64 tp() const { return size_of(sizes_.tensor_ranks, 1); }
+
+  // Rows of several sections have no single place: nothing. A tower may be gated where the model is not.
+  struct Rows {
+    bool together, sections;  // neither: unknown
+  };
+  Rows rows_of(std::string_view name) const {
+    const CutRows rows = cut_rows(name);
+    if (rows != CutRows::kGated) return {rows == CutRows::kTogether, rows == CutRows::kSections};
+    if (name.starts_with("vision_model.") || !gated_) return {false, false};
+    return {!*gated_, *gated_};
+  }
+
+  void add(i64 t) {
+    ShardTensor& tensor = out_.tensors.emplace_back(
+        ShardTensor{.tensor = t, .local = {store_.dims(t).begin(), store_.dims(t).end()}});
+    const std::string_view name = parameter_of(store_.name(t));
+    const std::optional<int> cut = is_own_module(name) ? cut_by_name(name) : std::nullopt;
+    if (!cut || *cut >= std::ssize(tensor.local)) return;
+    const bool expert = name.find(".experts.") != name.npos;
+    const i64 parts = expert ? size_of(sizes_.expert_tensor_ranks, tp()) : tp();
+    if (*cut < 0 || parts == 1) {
+      tensor.placements = "Replicate";
+      tensor.whole = tensor.local;
+      tensor.offsets.emplace(tensor.local.size());
+      return;
+    }
+    const Rows rows = rows_of(name);
+    tensor.placements = cat("Shard(", *cut, ")", rows.sections ? " of each section" : "");
+    tensor.whole = whole_of(tensor.local, *cut, parts);
+    const i64 at = out_.mesh[0].at;
+    if (!tensor.whole || !rows.together || at < 0 || (expert && parts != tp())) return;
+    tensor.offsets.emplace(tensor.local.size());
+    (*tensor.offsets)[*cut] = at * tensor.local[*cut];
+  }
+
+  const TorchStore& store_;
+  const RunSizes sizes_;
+  const std::optional<bool> gated_;
+  ShardFacts out_{};
+};
+
+}  // namespace
+
+std::optional<ShardFacts> shard_of_megatron(const TorchStore& store) {
+  std::shared_ptr<const PickleValue> args;
+  try {
+    args = args_of(store);
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted) throw;
+  }
+  return args ? MegatronShard(store, *args).facts() : std::nullopt;
+}
+
+}  // namespace mckpt::impl
