@@ -1,6 +1,8 @@
 // The args say the sizes of the grid and whether MLPs are gated; the folder says the rank's places.
 #include "convert/open/megatron_shard.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <memory>
 
@@ -15,6 +17,8 @@
 
 namespace mckpt::impl {
 namespace {
+
+constexpr std::string_view kTower = "vision_model.";
 
 // The numbers in "mp_rank_01_003", the folder of the file.
 std::vector<i64> folder_numbers(const std::string& path) {
@@ -59,20 +63,30 @@ void add_axes(ShardFacts& out, const std::string& path, const RunSizes& sizes) {
   add("ep", size_of(sizes.expert_ranks, 1), false);
 }
 
-// Whether the args say that MLPs of the language model are gated; nothing where they do not say it.
+// Whether the args say that MLPs of the language model are gated. Nothing: they do not tell. Runs with a gated
+// GELU say "swiglu: False" as those with a plain one do; squared ReLU has no gate.
 std::optional<bool> gated_by(const PickleValue& args) {
-  std::optional<bool> gated;
-  for (std::string_view name : {"swiglu", "quick_geglu", "geglu"}) {
+  auto says = [&](std::string_view name) {
     const PickleValue* flag = arg_of(args, name);
-    if (flag && flag->is(PickleValue::Kind::kBool)) gated = gated.value_or(false) || flag->as_bool();
-  }
-  return gated;
+    return flag && flag->is(PickleValue::Kind::kBool) && flag->as_bool();
+  };
+  if (says("swiglu") || says("quick_geglu") || says("gated_linear_unit")) return true;
+  return says("squared_relu") ? std::optional(false) : std::nullopt;
 }
 
 // The name of the module's parameter: behind "model.", "model0." and wrappers.
 std::string_view parameter_of(std::string_view name) {
   std::size_t dot = name.find('.');
-  return name.starts_with("model") && dot != name.npos ? name.substr(dot + 1) : std::string_view();
+  if (!name.starts_with("model") || dot == name.npos) return {};
+  name.remove_prefix(dot + 1);
+  constexpr std::string_view kWrapper = "module.";
+  while (name.starts_with(kWrapper)) name.remove_prefix(kWrapper.size());
+  return name;
+}
+
+i64 number(const PickleValue& args, std::string_view name) {
+  const PickleValue* value = arg_of(args, name);
+  return value && value->is_int() ? value->as_int() : -1;
 }
 
 // The whole of which `parts` ranks have as much along the dimension; nothing where no tensor is that big.
@@ -89,7 +103,14 @@ std::optional<std::vector<i64>> whole_of(std::vector<i64> dims, int cut, i64 par
 class MegatronShard {
  public:
   MegatronShard(const TorchStore& store, const PickleValue& args)
-      : store_(store), sizes_(run_sizes(args)), gated_(gated_by(args)) {}
+      : store_(store),
+        sizes_(run_sizes(args)),
+        gated_(gated_by(args)),
+        heads_(number(args, "num_attention_heads")),
+        head_size_(number(args, "kv_channels")) {
+    const PickleValue* latent = arg_of(args, "multi_latent_attention");
+    latent_ = latent && latent->is(PickleValue::Kind::kBool) && latent->as_bool();
+  }
 
   std::optional<ShardFacts> facts() {
     add_axes(out_, store_.root(), sizes_);
@@ -108,15 +129,28 @@ class MegatronShard {
   Rows rows_of(std::string_view name) const {
     const CutRows rows = cut_rows(name);
     if (rows != CutRows::kGated) return {rows == CutRows::kTogether, rows == CutRows::kSections};
-    if (name.starts_with("vision_model.") || !gated_) return {false, false};
+    if (name.starts_with(kTower) || !gated_) return {false, false};
     return {!*gated_, *gated_};
+  }
+
+  // A few models norm the queries, or keys, of all heads at once, and cut these norms as the heads; all others
+  // have norms of one head, whole on every rank. The size tells it where a rank has several heads.
+  bool may_be_cut_norm(i64 t) const {
+    std::string name(store_.name(t));
+    std::size_t at = name.rfind("_layernorm.");
+    if (latent_ || at == name.npos || at == 0 || (name[at - 1] != 'q' && name[at - 1] != 'k')) return false;
+    name[at - 1] = 'q';
+    const i64 queries = find_tensor(store_, name);
+    return parameter_of(name).starts_with(kTower) || queries < 0 || heads_ <= tp() ||
+           !std::ranges::equal(store_.dims(queries), std::array{head_size_});
   }
 
   void add(i64 t) {
     ShardTensor& tensor = out_.tensors.emplace_back(
         ShardTensor{.tensor = t, .local = {store_.dims(t).begin(), store_.dims(t).end()}});
     const std::string_view name = parameter_of(store_.name(t));
-    const std::optional<int> cut = is_own_module(name) ? cut_by_name(name) : std::nullopt;
+    const std::optional<int> cut =
+        is_own_module(name) && !may_be_cut_norm(t) ? cut_by_name(name) : std::nullopt;
     if (!cut || *cut >= std::ssize(tensor.local)) return;
     const bool expert = name.find(".experts.") != name.npos;
     const i64 parts = expert ? size_of(sizes_.expert_tensor_ranks, tp()) : tp();
@@ -138,6 +172,8 @@ class MegatronShard {
   const TorchStore& store_;
   const RunSizes sizes_;
   const std::optional<bool> gated_;
+  const i64 heads_, head_size_;  // -1: unknown
+  bool latent_ = false;
   ShardFacts out_{};
 };
 

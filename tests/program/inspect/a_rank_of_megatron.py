@@ -64,8 +64,8 @@ for archive, mesh, ranks in (("dense", ["tp", "pp"], 4), ("experts", ["tp", "ep"
         expect(sorted(box[0][dim] for box in cut) == [0, cut[0][1][dim]] and 2 * cut[0][1][dim] == cut[0][2][dim], f"{name}: {boxes}")
 
 
-def changed(name, old, new):
-    """A rank's file of which the args say something else: `old`, of which group 1 stays, is followed by `new`."""
+def changed(name, *edits):
+    """A rank's file in which something else stands: behind group 1 of `old` comes `new`."""
     source = os.path.join(work.name, "dense/iter_0000003/mp_rank_01_000/model_optim_rng.pt")
     file = os.path.join(work.name, name, "mp_rank_01_000/model_optim_rng.pt")
     os.makedirs(os.path.dirname(file))
@@ -73,24 +73,32 @@ def changed(name, old, new):
         for entry in whole.namelist():
             data = whole.read(entry)
             if entry.endswith("data.pkl"):
-                expect(len(re.findall(old, data, re.S)) == 1, f"{name}: {re.findall(old, data, re.S)}")
-                data = re.sub(old, lambda found: found[1] + new, data, flags=re.S)
+                for old, new in edits:
+                    expect(len(re.findall(old, data, re.S)) == 1, f"{name}: {re.findall(old, data, re.S)}")
+                    data = re.sub(old, lambda found: found[1] + new, data, flags=re.S)
             out.writestr(entry, data)
     return {t["name"]: t for t in answer("inspect", file)["shard"]["tensors"]}
 
 
 FC1 = "model.decoder.layers.0.mlp.linear_fc1.weight"
-# The args of a run without gates: then the rows lie together.
-plain = changed("plain", rb"(swiglu(?:q.)?)\x88", b"\x89")[FC1]
+# A run without gates has rows that lie together; a plain or a gated GELU is not told apart.
+unsaid = changed("unsaid", (rb"(swiglu(?:q.)?)\x88", b"\x89"))[FC1]
+expect((unsaid["offsets"], unsaid["shape"], unsaid["placements"]) == (None, [20, 8], "Shard(0)"), unsaid)
+plain = changed("plain", (rb"()X\x06\x00\x00\x00swiglu", b"X\x0c\x00\x00\x00squared_relu"))[FC1]
 expect((plain["offsets"], plain["shape"], plain["placements"]) == ([10, 0], [20, 8], "Shard(0)"), plain)
-unsaid = changed("unsaid", rb"(swigl)u", b"o")[FC1]
-expect((unsaid["offsets"], unsaid["shape"]) == (None, [20, 8]), unsaid)
+# Norms of another size than a head's may be cut as the heads are.
+wide = changed("wide", (rb"(kv_channels(?:q.|r....)?)K\x04", b"K\x05"))["model.decoder.layers.0.self_attention.q_layernorm.weight"]
+expect((wide["offsets"], wide["shape"], wide["placements"]) == (None, None, ""), wide)
 # More ranks than a tensor can have rows.
-huge = changed("huge", rb"(tensor_model_parallel_size(?:q.|r....)?)K\x02", b"\x8a\x08" + (2**62).to_bytes(8, "little"))
+huge = changed("huge", (rb"(tensor_model_parallel_size(?:q.|r....)?)K\x02", b"\x8a\x08" + (2**62).to_bytes(8, "little")))
 expect((huge[FC1]["offsets"], huge[FC1]["shape"]) == (None, None), huge[FC1])
 # Each whole tensor has room in 63 bits, and their sum has not.
-big = changed("big", rb"(tensor_model_parallel_size(?:q.|r....)?)K\x02", b"\x8a\x08" + (2**56).to_bytes(8, "little"))
+big = changed("big", (rb"(tensor_model_parallel_size(?:q.|r....)?)K\x02", b"\x8a\x08" + (2**56).to_bytes(8, "little")))
 expect(big[FC1]["shape"] == [10 * 2**56, 8], big[FC1])
 text = run_mckpt("inspect", os.path.join(work.name, "big/mp_rank_01_000/model_optim_rng.pt"))
 expect(text.returncode == 0 and "items are here" in text.stdout, text.stdout)
+# A module that is not Megatron's own is whole on every rank, or cut: its name does not tell.
+copied = changed("copied", (rb"()decoder(?=\.layers\.0\.self_attention\.linear_proj\.weight)", b"resblok"))
+copied = copied["model.resblok.layers.0.self_attention.linear_proj.weight"]
+expect((copied["offsets"], copied["shape"], copied["placements"]) == (None, None, ""), copied)
 finish(100)
