@@ -78,6 +78,20 @@ class ShardsAndPackings(unittest.TestCase):
                         self.assertEqual((t["offsets"], t["shape"], t["placements"]), (None, [20, 8], "Shard(0) of each section"))
                     self.assertEqual(self.compare(piece, whole, of_dist), len(gated))
 
+    def test_layers_and_experts_of_a_rank_are_one_tensor(self):
+        """A rank has a grid of boxes: both layers of each of its experts."""
+        with tempfile.TemporaryDirectory() as work:
+            with tarfile.open(os.path.join(DATA, "megatron_runs/experts.tar.xz")) as tar:
+                tar.extractall(work, filter="data")
+            dist = os.path.join(work, "experts/torch_dist/iter_0000003")
+            whole = {name: t.torch() for name, t in mckpt.open(dist).items()}
+            name = "decoder.layers.mlp.experts.experts.linear_fc1.weight"
+            for file, offsets in (("__0_1", [0, 0, 6, 0]), ("__1_0", [0, 2, 0, 0])):
+                with mckpt.open(os.path.join(dist, file + ".distcp"), local=True) as piece:
+                    t = next(t for t in piece.shard["tensors"] if t["name"] == name)
+                    self.assertEqual((t["local_shape"], t["offsets"]), ([2, 2, 6, 8], offsets))
+                    self.assertEqual(self.compare(piece, whole, lambda name: (name, ())), 0)
+
     def compare(self, piece, whole, named):
         """Returns how many pieces are not one box."""
         gaps = compared = 0

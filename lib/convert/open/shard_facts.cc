@@ -26,27 +26,13 @@ std::string cuts_of_box(std::span<const i64> sizes, std::span<const i64> dims) {
   return out.empty() ? "whole" : out;
 }
 
-// Whether the boxes that are put one after the other are one box of the whole tensor: each begins where the one
-// before it ends. An optimizer's parts and strided shards have gaps.
-bool is_one_box(const Store& store, i64 t, std::span<const i64> local) {
-  std::vector<i64> next = vector(store.chunk(t, 0).offsets);
-  for (i64 i = 0; i < store.chunk_count(t); i++) {
-    const Chunk c = store.chunk(t, i);
-    if (!std::ranges::equal(c.offsets, next)) return false;
-    for (std::size_t d = 0; d < next.size(); d++)
-      if (c.sizes[d] != local[d]) next[d] += c.sizes[d];
-  }
-  return true;
-}
-
 // The tensor as its chunks have it.
 ShardTensor of_chunks(const Store& store, i64 t) {
   ShardTensor out{.tensor = t, .whole = vector(store.dims(t))};
   if (store.chunk_count(t) == 0) return out;
   const Chunk first = store.chunk(t, 0);
-  const std::optional<std::vector<i64>> local = local_shape(store, t);
-  out.local = local.value_or(vector(first.sizes));
-  if (local && is_one_box(store, t, out.local)) out.offsets = vector(first.offsets);
+  out.local = local_shape(store, t).value_or(vector(first.sizes));
+  out.offsets = local_offsets(store, t);
   out.placements = cuts_of_box(out.local, store.dims(t));
   return out;
 }
