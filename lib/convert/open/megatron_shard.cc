@@ -89,6 +89,12 @@ i64 number(const PickleValue& args, std::string_view name) {
   return value && value->is_int() ? value->as_int() : -1;
 }
 
+// -1 where one is unknown, or both are too big.
+i64 sum(i64 a, i64 b) {
+  i64 out = 0;
+  return a < 0 || b < 0 || __builtin_add_overflow(a, b, &out) ? -1 : out;
+}
+
 // The whole of which `parts` ranks have as much along the dimension; nothing where no tensor is that big.
 std::optional<std::vector<i64>> whole_of(std::vector<i64> dims, int cut, i64 parts) {
   try {
@@ -109,6 +115,8 @@ class MegatronShard {
         heads_(number(args, "num_attention_heads")),
         head_size_(number(args, "kv_channels")) {
     const PickleValue* latent = arg_of(args, "multi_latent_attention");
+    query_rows_ = number(args, "q_lora_rank");
+    key_rows_ = sum(number(args, "kv_lora_rank"), number(args, "qk_pos_emb_head_dim"));
     latent_ = latent && latent->is(PickleValue::Kind::kBool) && latent->as_bool();
   }
 
@@ -145,12 +153,25 @@ class MegatronShard {
            !std::ranges::equal(store_.dims(queries), std::array{head_size_});
   }
 
+  // Older releases cut the down projections of latent attention, newer ones have them whole: then as many rows
+  // as the args say.
+  bool may_be_cut_projection(i64 t) const {
+    const std::string_view name = store_.name(t);
+    auto has = [&](std::string_view module) { return name.find(module) != name.npos; };
+    const bool both = has("linear_qkv_down_proj."), queries = has("linear_q_down_proj.");
+    if (!both && !queries && !has("linear_kv_down_proj.")) return false;
+    if (has("norm")) return false;
+    const i64 rows = queries ? query_rows_ : both ? sum(query_rows_, key_rows_) : key_rows_;
+    return rows < 0 || store_.dims(t).empty() || store_.dims(t)[0] != rows;
+  }
+
   void add(i64 t) {
     ShardTensor& tensor = out_.tensors.emplace_back(
         ShardTensor{.tensor = t, .local = {store_.dims(t).begin(), store_.dims(t).end()}});
     const std::string_view name = parameter_of(store_.name(t));
-    const std::optional<int> cut =
-        is_own_module(name) && !may_be_cut_norm(t) ? cut_by_name(name) : std::nullopt;
+    const std::optional<int> cut = is_own_module(name) && !may_be_cut_norm(t) && !may_be_cut_projection(t)
+                                       ? cut_by_name(name)
+                                       : std::nullopt;
     if (!cut || *cut >= std::ssize(tensor.local)) return;
     const bool expert = name.find(".experts.") != name.npos;
     const i64 parts = expert ? size_of(sizes_.expert_tensor_ranks, tp()) : tp();
@@ -172,7 +193,8 @@ class MegatronShard {
   const TorchStore& store_;
   const RunSizes sizes_;
   const std::optional<bool> gated_;
-  const i64 heads_, head_size_;  // -1: unknown
+  const i64 heads_, head_size_;          // -1: unknown
+  i64 query_rows_ = -1, key_rows_ = -1;  // of down projections; -1: unknown
   bool latent_ = false;
   ShardFacts out_{};
 };

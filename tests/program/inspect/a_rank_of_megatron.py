@@ -89,6 +89,12 @@ expect((plain["offsets"], plain["shape"], plain["placements"]) == ([10, 0], [20,
 # Norms of another size than a head's may be cut as the heads are.
 wide = changed("wide", (rb"(kv_channels(?:q.|r....)?)K\x04", b"K\x05"))["model.decoder.layers.0.self_attention.q_layernorm.weight"]
 expect((wide["offsets"], wide["shape"], wide["placements"]) == (None, None, ""), wide)
+# A down projection is whole if it has the rows that the args say; older releases cut it.
+DOWN = "model.decoder.layers.0.self_attention.linear_q_down_proj.weight"
+name = (rb"()X2\x00\x00\x00decoder\.layers\.0\.self_attention\.linear_proj\.weight", b"X9\x00\x00\x00decoder.layers.0.self_attention.linear_q_down_proj.weight")
+for rows, shape in ((8, [8, 8]), (16, None)):
+    found = changed(f"down{rows}", name, (rb"()kv_channels(?:q.)K\x04", b"q_lora_rankq\x11K" + bytes([rows])))[DOWN]
+    expect(found["shape"] == shape and (found["offsets"] is None) == (shape is None), f"{rows}: {found}")
 # More ranks than a tensor can have rows.
 huge = changed("huge", (rb"(tensor_model_parallel_size(?:q.|r....)?)K\x02", b"\x8a\x08" + (2**62).to_bytes(8, "little")))
 expect((huge[FC1]["offsets"], huge[FC1]["shape"]) == (None, None), huge[FC1])

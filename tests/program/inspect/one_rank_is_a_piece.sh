@@ -55,6 +55,8 @@ has err "the file of one rank was opened"
 expect 3 "$mckpt" layout "$one"
 has err "MC1225"
 has err "  --> $one"
+expect 3 "$mckpt" layout dense/iter_0000003/mp_rank_01_000/model_optim_rng.pt
+has err "help: this is the file of one rank: name the folder with the files of all ranks"
 # Rows 2 and 4, which are not one box; a rank's file of two.
 expect 0 "$mckpt" ls "$one" decoder.layers.mlp.linear_fc1.layer_norm_weight
 grep -q '\[2, 8\] *of \[5, 8\] at ?' out || fail "rows with a gap have an offset"
