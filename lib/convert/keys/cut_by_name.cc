@@ -1,6 +1,8 @@
 // The words at the end of a name, from the module on. The first row that fits decides.
 #include "convert/keys/cut_by_name.h"
 
+#include <algorithm>
+
 namespace mckpt::impl {
 namespace {
 
@@ -41,17 +43,43 @@ constexpr Row kRows[] = {
     {"pos_embed.", kWhole},
 };
 
+constexpr std::string_view kOwnModules[] = {"embedding.", "decoder.", "output_layer.", "mtp."};
+constexpr std::string_view kLanguage[] = {"thinker.language_model.", "language_model."};
+constexpr std::string_view kVisionLayers = "vision_model.decoder.layers.";
+
+// The last three parts of the name.
+std::string_view end_of(std::string_view parameter) {
+  std::size_t dot = parameter.size();
+  for (int part = 0; part < 3 && dot != parameter.npos && dot > 0; part++)
+    dot = parameter.rfind('.', dot - 1);
+  return dot == parameter.npos ? parameter : parameter.substr(dot + 1);
+}
+
 }  // namespace
 
 std::optional<int> cut_by_name(std::string_view parameter) {
   if (parameter.empty()) return std::nullopt;
-  std::size_t dot = parameter.size();
-  for (int part = 0; part < 3 && dot != parameter.npos && dot > 0; part++)
-    dot = parameter.rfind('.', dot - 1);
-  const std::string_view end = dot == parameter.npos ? parameter : parameter.substr(dot + 1);
+  const std::string_view end = end_of(parameter);
   for (const Row& row : kRows)
     if (end.find(row.word) != end.npos) return row.dimension;
   return std::nullopt;
+}
+
+bool is_own_module(std::string_view parameter) {
+  if (parameter.starts_with(kVisionLayers)) return true;
+  for (std::string_view front : kLanguage)
+    if (parameter.starts_with(front)) {
+      parameter.remove_prefix(front.size());
+      break;
+    }
+  return std::ranges::any_of(kOwnModules, [&](std::string_view m) { return parameter.starts_with(m); });
+}
+
+CutRows cut_rows(std::string_view parameter) {
+  const std::string_view end = end_of(parameter);
+  auto has = [&](std::string_view word) { return end.find(word) != end.npos; };
+  if (has("linear_fc1.")) return CutRows::kGated;
+  return has("in_proj.") || has("conv1d") ? CutRows::kSections : CutRows::kTogether;
 }
 
 }  // namespace mckpt::impl

@@ -56,6 +56,8 @@ void write_shard(JsonWriter& json, const Store& store, const ShardFacts* facts) 
     write_or_null(json, "shape", t.whole);
     json.field("placements", t.placements).end_object();
   }
+  json.end_array().key("remarks").begin_array();
+  for (const std::string& remark : facts->remarks) json.value(remark);
   json.end_array().end_object();
 }
 

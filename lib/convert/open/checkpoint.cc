@@ -19,6 +19,7 @@
 #include "convert/open/openers.h"
 #include "convert/open/options.h"
 #include "convert/open/other_model.h"
+#include "convert/open/shard_facts.h"
 #include "convert/open/source_model.h"
 #include "convert/open/translation.h"
 #include "convert/views/piece_store.h"
@@ -74,6 +75,8 @@ void refuse_other_formats(const Store& store) {
         has_codes(store)
             ? "mckpt convert dequantize makes a Hugging Face folder of the values of these quantised weights; mckpt convert hf-to-fsdp a sharded checkpoint of the model"
             : "mckpt convert hf-to-fsdp makes a sharded checkpoint of a Hugging Face model");
+  else if (shard_facts(store))
+    e.help("this is the file of one rank: name the folder with the files of all ranks");
   else if (has_own_names(store))
     e.help("mckpt convert to-fsdp makes one of a checkpoint with the model's own names");
   throw e.file(store.root())
@@ -120,6 +123,7 @@ std::optional<i64> agreed_ranks(const Store& store, std::optional<i64> stored, c
 
 CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOptions& options) {
   refuse_other_formats(*store);
+  refuse_lone_shards(*store, "converted");
   HfModel model = model_of(*store, options);
   std::shared_ptr<const LayerPattern> members;
   if (keeps_layers(options.names) && !model.plain && dcp_dialect(*store) == DcpDialect::kFsdpDtensor)

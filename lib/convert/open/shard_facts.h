@@ -8,7 +8,7 @@
 // A file of FSDP2, verl or accelerate says all of it but for the place of a piece that is not an even cut. A
 // .distcp file is told by the .metadata of its folder; its mesh by the packing, where that is recognised. A
 // file of Megatron's ranks has plain tensors: args say the sizes of the grid, the folder is named by the
-// rank's places in it, and the names of its modules say which dimension is cut.
+// rank's places in it, and the names of its modules say which dimension is cut (megatron_shard.h).
 #pragma once
 
 #include <memory>
@@ -32,16 +32,19 @@ struct ShardAxis {
 // One tensor of the file.
 struct ShardTensor {
   i64 tensor = 0;
-  std::vector<i64> local{};                   // what the file has
-  std::optional<std::vector<i64>> whole{};    // nothing: unknown
-  std::optional<std::vector<i64>> offsets{};  // of the first item; nothing: the file does not say where
-  std::string placements{};                   // "Shard(0)", "Replicate, Shard(1)"; "" where nothing tells
+  std::vector<i64> local{};                 // what the file has
+  std::optional<std::vector<i64>> whole{};  // nothing: unknown
+  // Of the one box of the whole that the file has. Nothing: the file does not say where that is, or has
+  // several boxes with gaps between them, as of a gated MLP or a strided shard.
+  std::optional<std::vector<i64>> offsets{};
+  std::string placements{};  // "Shard(0)", "Replicate, Shard(1)"; "" where nothing tells
 };
 
 struct ShardFacts {
   i64 rank = -1, ranks = -1;  // -1: unknown
   std::vector<ShardAxis> mesh{};
   std::vector<ShardTensor> tensors{};  // all of the store, in its order
+  std::vector<std::string> remarks{};  // what the file's own facts contradict
 };
 
 // Nothing for a store that is not one rank's file.

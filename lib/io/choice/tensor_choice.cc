@@ -10,6 +10,7 @@
 #include "core/base/names.h"
 #include "io/choice/name_regex.h"
 #include "io/store/finding.h"
+#include "io/store/lone_shard.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -22,7 +23,7 @@ enum class Kind { kGlob, kRegex, kName };
 
 // Most globs that match nothing lack a star at an end.
 [[noreturn]] void throw_none(std::span<const std::string_view> names, const std::string& pattern,
-                             const std::string& root, Kind kind) {
+                             const std::string& root, bool lone, Kind kind) {
   const bool glob = kind == Kind::kGlob;
   Error e(Code::kNoSuchTensor, kind == Kind::kName
                                    ? cat("there is no tensor of the name '", escaped(pattern), "'")
@@ -51,18 +52,19 @@ enum class Kind { kGlob, kRegex, kName };
              !near.empty()) {
     e.note(cat("the nearest name is ", escaped(near)));
   }
+  if (lone) e.note("the file of one rank was opened: the files of other ranks may have the tensor");
   if (!root.empty()) e.help(cat("mckpt ls ", as_argument(root), "   lists them"));
   throw e;
 }
 
 std::vector<i64> chosen_of(const TensorChoice& choice, std::span<const std::string_view> names,
-                           const std::string& root) {
+                           const std::string& root, bool lone) {
   const std::function<bool(std::string_view)> chooses = choice.test();
   std::vector<i64> chosen;
   for (std::size_t i = 0; i < names.size(); i++)
     if (chooses(names[i])) chosen.push_back(static_cast<i64>(i));
   if (chosen.empty() && !choice.all())
-    throw_none(names, choice.pattern, root, choice.regex ? Kind::kRegex : Kind::kGlob);
+    throw_none(names, choice.pattern, root, lone, choice.regex ? Kind::kRegex : Kind::kGlob);
   return chosen;
 }
 
@@ -77,7 +79,7 @@ std::function<bool(std::string_view)> TensorChoice::test() const {
 }
 
 std::vector<i64> TensorChoice::choose(std::span<const std::string_view> names) const {
-  return chosen_of(*this, names, "");
+  return chosen_of(*this, names, "", false);
 }
 
 std::vector<i64> TensorChoice::choose(const Store& store) const {
@@ -85,7 +87,7 @@ std::vector<i64> TensorChoice::choose(const Store& store) const {
   if (all()) return tensors;
   std::vector<std::string_view> names;
   for (i64 t : tensors) names.push_back(store.name(t));
-  std::vector<i64> chosen = chosen_of(*this, names, store.root());
+  std::vector<i64> chosen = chosen_of(*this, names, store.root(), is_lone_shard(store));
   for (i64& c : chosen) c = tensors[c];
   return chosen;
 }
@@ -97,7 +99,7 @@ i64 tensor_named(const Store& store, const std::string& name) {
       throw Error(f.code, f.message).file(f.file.empty() ? store.root() : f.file).tensor(name).help(f.help);
   std::vector<std::string_view> names;
   for (i64 t = 0; t < store.tensor_count(); t++) names.push_back(store.name(t));
-  throw_none(names, name, store.root(), Kind::kName);
+  throw_none(names, name, store.root(), is_lone_shard(store), Kind::kName);
 }
 
 }  // namespace mckpt::impl

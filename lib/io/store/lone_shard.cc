@@ -2,9 +2,10 @@
 #include "io/store/lone_shard.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "core/base/error.h"
-#include "core/items/shape.h"
 #include "io/store/store_view.h"
 
 namespace mckpt::impl {
@@ -12,42 +13,64 @@ namespace {
 
 // The boxes of one tensor, and where each is in the local tensor.
 struct Local {
-  bool known = false;  // false: the tensor stays as it is
+  bool known = false;    // false: the tensor stays as it is
+  bool one_box = false;  // of the whole tensor: nothing is between the boxes
   std::vector<i64> dims{};
   std::vector<std::vector<i64>> offsets{};  // by chunk
 };
 
-// The dimension along which the boxes lie one after the other; -1: they differ in more than that.
-int stacked_along(std::span<const Chunk> chunks) {
-  int along = -1;
-  for (const Chunk& c : chunks)
-    for (std::size_t d = 0; d < c.sizes.size(); d++) {
-      if (c.offsets[d] == chunks[0].offsets[d] && c.sizes[d] == chunks[0].sizes[d]) continue;
-      if (along >= 0 && along != static_cast<int>(d)) return -1;
-      along = static_cast<int>(d);
-    }
-  return std::max(along, 0);
+// The stretches that the boxes have of one dimension, in the order in which they come.
+struct Stretches {
+  std::map<std::pair<i64, i64>, i64> numbers{};  // by offset and size
+  std::vector<i64> begins{};                     // in the local tensor
+  i64 end = 0;
+  bool together = true;
+};
+
+// Nothing: the sizes are too big for one tensor.
+std::optional<Stretches> stretches_of(std::span<const Chunk> chunks, std::size_t d) {
+  Stretches out;
+  i64 next = chunks[0].offsets[d];
+  for (const Chunk& c : chunks) {
+    const auto [at, added] =
+        out.numbers.try_emplace({c.offsets[d], c.sizes[d]}, static_cast<i64>(out.begins.size()));
+    if (!added) continue;
+    out.together &= c.offsets[d] == next;
+    out.begins.push_back(out.end);
+    if (__builtin_add_overflow(out.end, c.sizes[d], &out.end)) return std::nullopt;
+    if (__builtin_add_overflow(c.offsets[d], c.sizes[d], &next)) return std::nullopt;
+  }
+  return out;
 }
 
+// The boxes have to be a grid: one for each choice of a stretch in each dimension.
 Local local_of(const Store& store, i64 tensor) {
   std::vector<Chunk> chunks;
   for (i64 i = 0; i < store.chunk_count(tensor); i++) chunks.push_back(store.chunk(tensor, i));
   Local out;
-  if (chunks.empty()) return out;
-  out.dims.assign(chunks[0].sizes.begin(), chunks[0].sizes.end());
-  out.offsets.assign(chunks.size(), std::vector<i64>(out.dims.size()));
-  out.known = chunks.size() == 1;
-  if (out.known || out.dims.empty()) return out;
-  const int along = stacked_along(chunks);
-  if (along < 0) return out;
-  i64 end = 0;
-  for (std::size_t i = 0; i < chunks.size(); i++) {
-    if (chunks[i].replica) return out;
-    out.offsets[i][along] = end;
-    end += chunks[i].sizes[along];
+  if (chunks.empty() || (chunks.size() > 1 && std::ranges::any_of(chunks, &Chunk::replica))) return out;
+  const std::size_t rank = chunks[0].sizes.size();
+  const i64 count = std::ssize(chunks);
+  out.one_box = true;
+  out.offsets.assign(chunks.size(), std::vector<i64>(rank));
+  std::vector<i64> place(chunks.size());  // of each box in the grid
+  i64 places = 1;
+  for (std::size_t d = 0; d < rank; d++) {
+    const std::optional<Stretches> stretches = stretches_of(chunks, d);
+    if (!stretches) return out;
+    const i64 here = std::ssize(stretches->begins);
+    if (here > count / places) return out;
+    places *= here;
+    for (i64 i = 0; i < count; i++) {
+      const i64 number = stretches->numbers.at({chunks[i].offsets[d], chunks[i].sizes[d]});
+      out.offsets[i][d] = stretches->begins[number];
+      place[i] = place[i] * here + number;
+    }
+    out.dims.push_back(stretches->end);
+    out.one_box &= stretches->together;
   }
-  out.dims[along] = end;
-  out.known = true;
+  std::ranges::sort(place);
+  out.known = places == count && std::ranges::adjacent_find(place) == place.end();
   return out;
 }
 
@@ -83,6 +106,13 @@ bool is_lone_shard(const Store& store) {
 std::optional<std::vector<i64>> local_shape(const Store& store, i64 tensor) {
   Local local = local_of(store, tensor);
   return local.known ? std::optional(std::move(local.dims)) : std::nullopt;
+}
+
+std::optional<std::vector<i64>> local_offsets(const Store& store, i64 tensor) {
+  const Local local = local_of(store, tensor);
+  if (!local.known || !local.one_box) return std::nullopt;
+  const Chunk first = store.chunk(tensor, 0);
+  return std::vector<i64>(first.offsets.begin(), first.offsets.end());
 }
 
 std::unique_ptr<Store> local_values(std::unique_ptr<Store> store) {

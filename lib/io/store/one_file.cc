@@ -14,7 +14,9 @@ namespace {
 class OneFile final : public StoreView {
  public:
   OneFile(std::shared_ptr<const Store> whole, i32 file) : StoreView(std::move(whole)), file_(file) {
-    files_ = {source().files()[file]};
+    // Errors and findings name the file, and not its folder.
+    root_ = cat(root_, "/", source().files()[file].path);
+    files_ = {{"", source().files()[file].bytes}};
     for (i64 t = 0; t < source().tensor_count(); t++) add_tensor(t);
     for (i64 o = 0; o < std::ssize(source().objects()); o++) add_object(o);
     add_shard_finding();
@@ -81,6 +83,14 @@ class OneFile final : public StoreView {
     object_in_source_.push_back(o);
   }
 
+  // Whether the rank has chunks in another file too: savers with several threads write one for each.
+  bool writes_more_files() const {
+    for (i64 t = 0; t < source().tensor_count(); t++)
+      for (i64 i = 0; i < source().chunk_count(t); i++)
+        if (const Chunk c = source().chunk(t, i); c.rank == rank_ && c.file != file_) return rank_ >= 0;
+    return false;
+  }
+
   void add_shard_finding() {
     std::vector<std::string_view> parts;
     for (i64 t = 0; t < tensor_count(); t++) {
@@ -88,12 +98,12 @@ class OneFile final : public StoreView {
       for (i64 i = 0; i < chunk_count(t); i++) items += Shape(chunk(t, i).sizes).items();
       if (items < shape(t).items()) parts.push_back(name(t));
     }
-    std::string message =
-        cat("the file has what ", rank_ >= 0 ? cat("rank ", rank_, " of ", ranks_) : "one rank",
-            " wrote: ", counted(tensor_count(), "tensor"), " of ", source().tensor_count());
+    std::string message = cat("the file has ", writes_more_files() ? "a part of " : "", "what ",
+                              rank_ >= 0 ? cat("rank ", rank_, " of ", ranks_) : "one rank",
+                              " wrote: ", counted(tensor_count(), "tensor"), " of ", source().tensor_count());
     if (!parts.empty()) message += cat(", of ", std::ssize(parts), " a part alone: ", listed(parts, 3));
     findings_.push_back({.code = Code::kShardAlone,
-                         .file = cat(root_, "/", files_[0].path),
+                         .file = root_,
                          .message = std::move(message),
                          .help = "open the folder that holds the files of all ranks",
                          .warning = true});

@@ -41,6 +41,33 @@ cmp piece out || fail "the values of the piece"
 expect 0 "$mckpt" stats "$file" lm_head.weight
 grep -Eq '^lm_head.weight +float32 +\[21, 32\]' out || fail "the statistics of the piece"
 
+# The file's own name says how many ranks there are, whatever the mesh of one tensor.
+expect 0 "$mckpt" inspect "$MCKPT_SOURCE/test_data/rank_files/placements/model_world_size_8_rank_1.pt"
+has out "rank 1 of 8;"
+
+# Errors about the file of one rank name it, and not its folder.
+tar xf "$MCKPT_SOURCE/test_data/megatron_runs/dense.tar.xz"
+one=dense/torch_dist/iter_0000003/__2_0.distcp
+expect 1 "$mckpt" cat "$one" nonesuch
+has err "  --> $one"
+has err "mckpt ls $one "
+has err "the file of one rank was opened"
+expect 3 "$mckpt" layout "$one"
+has err "MC1225"
+has err "  --> $one"
+expect 3 "$mckpt" layout dense/iter_0000003/mp_rank_01_000/model_optim_rng.pt
+has err "help: this is the file of one rank: name the folder with the files of all ranks"
+# Rows 2 and 4, which are not one box; a rank's file of two.
+expect 0 "$mckpt" ls "$one" decoder.layers.mlp.linear_fc1.layer_norm_weight
+grep -q '\[2, 8\] *of \[5, 8\] at ?' out || fail "rows with a gap have an offset"
+has err "the file has a part of what rank 2 of 4 wrote"
+# A folder that the grid of the args does not have.
+mkdir mp_rank_09_000
+cp dense/iter_0000003/mp_rank_01_000/model_optim_rng.pt mp_rank_09_000/
+expect 0 "$mckpt" inspect mp_rank_09_000/model_optim_rng.pt
+has out "mesh tp=2 pp=2 at tp ?, pp 0"
+has out "warning: the folder is named by tp 9, which the args with tp=2 do not have"
+
 # All ranks together have everything, and so has a file that is not one of several.
 expect 0 "$mckpt" inspect "$ranks"
 lacks out "items are here"

@@ -2,6 +2,7 @@
 #include "tools/answers/inspect/shard.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "convert/open/shard_facts.h"
 #include "core/base/text.h"
@@ -46,26 +47,33 @@ std::string squares(const ShardTensor& t, const ShardFacts& facts, i64 columns, 
   return out;
 }
 
+std::optional<i64> sum(std::optional<i64> a, i64 b) {
+  i64 out = 0;
+  return a && !__builtin_add_overflow(*a, b, &out) ? std::optional(out) : std::nullopt;
+}
+
 }  // namespace
 
 void write_shard_card(Output& out, const Store& store, const ShardFacts& facts) {
-  i64 here = 0, all = 0, parts = 0, unknown = 0;
+  std::optional<i64> here = 0, all = 0;  // nothing: more than a number has room for
+  i64 parts = 0, unknown = 0;
   for (const ShardTensor& t : facts.tensors) {
     const i64 items = Shape(t.local).items();
-    here += items;
+    here = sum(here, items);
     if (!t.whole) {
       unknown++;
       continue;
     }
-    all += Shape(*t.whole).items();
+    all = sum(all, Shape(*t.whole).items());
     parts += items < Shape(*t.whole).items();
   }
   out.line(to_string(facts));
-  std::string text =
-      cat(with_commas(here), unknown == 0 ? cat(" of ", with_commas(all)) : "", " items are here; of ",
-          with_commas(parts), " of ", counted(store.tensor_count(), "tensor"), " a part");
+  std::string text = cat(here ? with_commas(*here) : "?",
+                         unknown == 0 && all ? cat(" of ", with_commas(*all)) : "", " items are here; of ",
+                         with_commas(parts), " of ", counted(store.tensor_count(), "tensor"), " a part");
   if (unknown > 0) text += cat("; of ", with_commas(unknown), " the file does not tell the whole shape");
   out.line(text);
+  for (const std::string& remark : facts.remarks) out.line(cat("warning: ", escaped(remark)));
 }
 
 std::string whole_text(const ShardTensor& t) {
