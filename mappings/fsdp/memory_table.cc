@@ -1,7 +1,11 @@
 // The rows differ in set-up alone. An engine without a strategy, or without such a grid, says so itself.
 #include "mappings/fsdp/memory_table.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/fsdp/grid.h"
 #include "core/fsdp/param_groups.h"
 #include "mappings/fsdp/layout.h"
@@ -14,6 +18,21 @@ namespace {
 constexpr Engine kEngines[] = {Engine::kV1, Engine::kV2};
 constexpr Strategy kStrategies[] = {Strategy::kNoShard, Strategy::kOptim, Strategy::kOptimGrads,
                                     Strategy::kOptimGradsParams};
+
+// A table without a row says nothing.
+void refuse_empty(const MemoryTable& table) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;  // and what they refuse
+  for (const MemoryRow& row : table.rows) {
+    if (row.refused.empty()) return;
+    auto at =
+        std::ranges::find(reasons, row.refused, &std::pair<std::string, std::vector<std::string>>::first);
+    if (at == reasons.end()) at = reasons.insert(at, {row.refused, {}});
+    at->second.push_back(cat(engine_name(row.engine), " ", strategy_name(row.strategy)));
+  }
+  Error e(Code::kBadLayout, "the memory of such a run is not known for any engine and strategy");
+  for (const auto& [reason, rows] : reasons) e.note(cat(listed(rows, rows.size()), ": ", reason));
+  throw e;
+}
 
 }  // namespace
 
@@ -38,6 +57,7 @@ MemoryTable memory_table(const std::vector<ModelParameter>& parameters, const Gr
       }
       out.rows.push_back(std::move(row));
     }
+  refuse_empty(out);
   return out;
 }
 

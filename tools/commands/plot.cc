@@ -97,6 +97,8 @@ Exit plot_command(CommandLine& line) {
     throw Error(Code::kUsage, "--stats is for an HTML page").found(escaped(file, 4096));
   if (stats && as.chosen()) throw Error(Code::kUsage, "--stats reads values, and a plan has none");
   check_picture_path(file);
+  if (as.memory() && !chosen.choice.pattern.empty())
+    throw Error(Code::kUsage, "--memory is of the whole model: it takes no GLOB");
   if (as.memory()) return draw_memory(line, as, path, file, form);
 
   const GlobalFlags& flags = line.flags();

@@ -33,6 +33,7 @@ struct OptimizerContent {
     std::vector<std::string> states{};  // "exp_avg", each once
     std::string step{};                 // its own count of steps; "": it is one of the group's options
     std::vector<i64> tensors{};         // of the store: its states
+    bool again = false;  // another tensor-parallel rank's part of a parameter that is there too
   };
 
   std::vector<Group> groups{};

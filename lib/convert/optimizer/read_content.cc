@@ -3,7 +3,6 @@
 #include "convert/optimizer/read_content.h"
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <optional>
 
@@ -11,15 +10,17 @@
 #include "convert/facts/run_facts.h"
 #include "convert/facts/scalar.h"
 #include "convert/open/checkpoint.h"
+#include "convert/optimizer/pickled_groups.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
+#include "core/items/item_cast.h"
 #include "core/items/shape.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/keys/param_groups.h"
+#include "io/dcp/keys/without_states.h"
 #include "io/dcp/run/args.h"
-#include "io/pickle/render.h"
 #include "io/pickle/value.h"
 #include "io/store/state_part.h"
 #include "io/store/store.h"
@@ -30,32 +31,6 @@ namespace {
 using Options = OptimizerContent::Options;
 using Group = OptimizerContent::Group;
 using Parameter = OptimizerContent::Parameter;
-
-constexpr std::string_view kGroupList = "param_groups";
-
-// "7" for 7.0, so that an option and a tensor of steps are one value.
-std::string plain(std::string text) {
-  double value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? cat(value) : text;
-}
-
-std::string text_of(PickleValue value) { return plain(pickle_line(value)); }
-
-Options options_of(PickleValue group) {
-  Options out;
-  for (PickleEntry e : group.entries())
-    if (e.key.is(PickleValue::Kind::kText) && e.key.text() != "params")
-      out[std::string(e.key.text())] = text_of(e.value);
-  return out;
-}
-
-std::string number_name(i64 number) { return cat("number ", number); }
-
-// A buffer of a model is not trained.
-bool is_buffer(std::string_view name) {
-  return name.ends_with("_extra_state") || name.ends_with("expert_bias") || name.ends_with("inv_freq");
-}
 
 // Adds up the content; parameters keep the order in which they were met.
 class Content {
@@ -72,9 +47,9 @@ class Content {
   }
 
   // A parameter in the group; a parameter of two groups stays in the first one.
-  void list(const std::string& name, i64 group) {
+  void list(const std::string& name, i64 group, bool again = false) {
     out.lists = true;
-    if (Parameter& p = parameter(name); p.group < 0) p.group = group;
+    if (Parameter& p = parameter(name); p.group < 0) p.group = group, p.again = again;
   }
 
   void state(const Store& store, i64 tensor, const std::string& name, std::string_view field) {
@@ -82,7 +57,7 @@ class Content {
     const std::span<const i64> dims = store.dims(tensor);
     if (is_counter(field) && Shape(dims).items() == 1) {
       try {
-        p.step = plain(cat(scalar_of(store, tensor)));
+        p.step = shortest_number(cat(scalar_of(store, tensor)));
       } catch (const Error& e) {
         if (e.code() == Code::kInterrupted) throw;
       }
@@ -120,7 +95,7 @@ void gather_keys(const Store& store, DcpDialect dialect, Content& content) {
     content.out.buckets |= store.name(t).find("optimizer.distributed.") != std::string_view::npos;
     const DcpKey key = split_key(dialect, store.name(t));
     if (key.section == DcpKey::Section::kState) content.state(store, t, name_in(key), key.field);
-    if (key.section == DcpKey::Section::kModel && !is_buffer(key.parameter))
+    if (key.section == DcpKey::Section::kModel && !is_without_states(key.parameter))
       content.weight(store, t, name_in(key));
   }
 }
@@ -148,7 +123,7 @@ void gather_named(const Store& store, Content& content) {
   for (const OptimizerGroup& g : all.groups) {
     Options options;
     for (const auto* fields : {&all.common, &g.fields})
-      for (const auto& [name, value] : *fields) options[name] = plain(value);
+      for (const auto& [name, value] : *fields) options[name] = shortest_number(value);
     const i64 group = content.add_group(cat("group ", std::ssize(content.out.groups)), std::move(options));
     for (const std::string& name : g.parameters) content.list(parameter_of_piece(name), group);
   }
@@ -162,7 +137,7 @@ void gather_numbered(const Store& store, Content& content) {
     if (!at || at->field == "params") continue;
     try {
       if (auto value = store.object(o))
-        by_group[std::string(at->group)][std::string(at->field)] = text_of(*value);
+        by_group[std::string(at->group)][std::string(at->field)] = option_text(*value);
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted) throw;
     }
@@ -170,56 +145,53 @@ void gather_numbered(const Store& store, Content& content) {
   for (const ListedGroup& listed : listed_groups(store, [](i64, const Error&) {})) {
     if (listed.numbers.empty()) continue;
     const i64 group = content.add_group(cat("group ", listed.group), by_group[listed.group]);
-    for (i64 n : listed.numbers) content.list(number_name(n), group);
+    for (i64 n : listed.numbers) content.list(numbered_parameter(n), group);
   }
 }
 
-// A list of groups as one value of a pickle, such as "mp_rank_00/optimizer.optimizer.param_groups".
+// The states of a list.
 struct PickledList {
-  std::string front;  // of its states: "mp_rank_00/optimizer.optimizer.state."
+  std::string front;  // "mp_rank_00/optimizer.optimizer.state."
   std::string owner;  // in front of the names of parameters, where several files or optimizers have numbers
+  bool joined =
+      false;  // of rank files, whose tensors are joined: the model's have the names of the parameters
 };
 
+std::string place_of(std::string_view front) {
+  return cat(front.substr(0, front.find_last_not_of(".:/") + 1), ": ");
+}
+
+// Ranks of FSDP have the same groups, which are one; a group that a rank has otherwise is a group of its own.
 std::vector<PickledList> pickled_lists(const Store& store, Content& content) {
+  const std::vector<ReadList> found = pickled_group_lists(store);
+  std::map<std::string, std::vector<const ReadList*>> optimizers, by_tensor_rank;
+  for (const ReadList& list : found) optimizers[without_rank(list.front)].push_back(&list);
   std::vector<PickledList> out;
-  std::vector<std::pair<std::string, std::shared_ptr<const PickleValue>>> found;
-  for (i64 o = 0; o < std::ssize(store.objects()); o++) {
-    const std::string& name = store.objects()[o].name;
-    if (!name.ends_with(kGroupList)) continue;
-    std::string front = name.substr(0, name.size() - kGroupList.size());
-    if (!front.empty() && std::string_view(".:/").find(front.back()) == std::string_view::npos) continue;
-    try {
-      auto value = store.object(o);
-      if (value && value->is(PickleValue::Kind::kList))
-        found.emplace_back(std::move(front), std::move(value));
-    } catch (const Error& e) {
-      if (e.code() == Code::kInterrupted) throw;
-    }
-  }
-  for (i64 optimizer = 0; optimizer < std::ssize(found); optimizer++) {
-    const auto& [front, list] = found[optimizer];
-    const std::string owner =
-        found.size() > 1 ? cat(front.substr(0, front.find_last_not_of(".:/") + 1), ": ") : "";
-    i64 number = 0;
-    for (PickleValue g : list->items()) {
-      if (!g.is(PickleValue::Kind::kDict)) continue;
-      const i64 group = content.add_group(cat(owner, "group ", number++), options_of(g), optimizer);
-      const PickleValue* params = g.find("params");
-      if (!params) continue;
-      for (PickleValue p : params->items())
-        if (p.is_int())
-          content.list(cat(owner, number_name(p.as_int())), group);
-        else if (p.is(PickleValue::Kind::kText))
-          content.list(cat(owner, p.text()), group);
-    }
-    out.push_back({cat(front, "state."), owner});
+  i64 optimizer = 0;
+  for (const auto& [front, lists] : optimizers) {
+    const std::string owner = optimizers.size() > 1 ? place_of(front) : "";
+    std::vector<const ReadList*>& alike = by_tensor_rank[without_tensor_rank(front)];
+    const bool again =
+        std::ranges::any_of(alike, [&](const auto* l) { return l->groups == lists[0]->groups; });
+    alike.push_back(lists[0]);
+    for (const ReadList* list : lists)
+      for (i64 g = 0; g < std::ssize(list->groups); g++) {
+        const ReadGroup& group = list->groups[g];
+        const bool is_first = list == lists[0];
+        if (!is_first && g < std::ssize(lists[0]->groups) && lists[0]->groups[g] == group) continue;
+        const i64 number = content.add_group(cat(is_first ? owner : place_of(list->front), "group ", g),
+                                             group.options, optimizer);
+        for (const std::string& p : group.parameters) content.list(cat(owner, p), number, again);
+      }
+    out.push_back({cat(front, "state."), owner, front != lists[0]->front && front.ends_with(':')});
+    optimizer++;
   }
   return out;
 }
 
-// States of lists in pickles: "<front>state.<parameter>.<field>".
-void gather_pickled(const Store& store, Content& content) {
-  const std::vector<PickledList> lists = pickled_lists(store, content);
+// States of lists in pickles: "<front>state.<parameter>.<field>". False if none of them names its parameter.
+bool gather_pickled_states(const Store& store, const std::vector<PickledList>& lists, Content& content) {
+  bool named = false;
   for (i64 t = 0; !lists.empty() && t < store.tensor_count(); t++)
     for (const PickledList& list : lists) {
       std::string_view name = store.name(t);
@@ -228,9 +200,22 @@ void gather_pickled(const Store& store, Content& content) {
       const std::size_t dot = name.rfind('.');
       if (dot == name.npos) continue;
       const std::string_view parameter = name.substr(0, dot), field = name.substr(dot + 1);
-      if (is_number(parameter) || is_state_field(field) || is_counter(field))
-        content.state(store, t, cat(list.owner, is_number(parameter) ? "number " : "", parameter), field);
+      const bool number = is_number(parameter);
+      if (!number && !is_state_field(field) && !is_counter(field)) continue;
+      content.state(store, t, cat(list.owner, number ? "number " : "", parameter), field);
+      named |= !number;
     }
+  return named;
+}
+
+void gather_pickled(const Store& store, Content& content) {
+  const std::vector<PickledList> lists = pickled_lists(store, content);
+  const bool named = gather_pickled_states(store, lists, content);
+  if (!named || lists.size() != 1 || !lists[0].joined) return;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (const std::string_view name = store.name(t);
+        name.find(':') == name.npos && is_castable(store.dtype(t)) && !is_without_states(name))
+      content.weight(store, t, std::string(name));
 }
 
 // Names of the parameters of each group: a list of dicts from names to shapes.
@@ -256,8 +241,8 @@ void gather_zero(const Store& store, Content& content) {
   const std::vector<std::vector<std::string>> names = zero_names(store);
   for (i64 o = 0; o < std::ssize(store.objects()); o++) {
     const std::string& name = store.objects()[o].name;
-    if (!name.ends_with(cat("optimizer_state_dict.", kGroupList)) &&
-        !name.ends_with(cat("base_optimizer_state.", kGroupList)))
+    if (!name.ends_with(cat("optimizer_state_dict.", kGroupsOfPickles)) &&
+        !name.ends_with(cat("base_optimizer_state.", kGroupsOfPickles)))
       continue;
     const std::shared_ptr<const PickleValue> list = store.object(o);
     if (!list || !list->is(PickleValue::Kind::kList)) continue;
@@ -265,7 +250,7 @@ void gather_zero(const Store& store, Content& content) {
     i64 number = 0;
     for (PickleValue g : list->items()) {
       if (!g.is(PickleValue::Kind::kDict)) continue;
-      const i64 group = content.add_group(cat("group ", number), options_of(g));
+      const i64 group = content.add_group(cat("group ", number), options_of_group(g));
       if (same)
         for (const std::string& p : names[number]) content.list(p, group);
       number++;
@@ -306,7 +291,7 @@ void gather_common(const Store& store, Content& content) {
     const ParamGroups groups(of, nullptr);
     for (i64 g = 0; g < std::ssize(groups.all()); g++)
       content.add_group(chained ? cat("group ", g, " of optimizer ", chain) : cat("group ", g),
-                        options_of(groups.all()[g]), chain);
+                        options_of_group(groups.all()[g]), chain);
   };
   i64 chained = 0;
   for (PickleEntry e : optimizer->entries())
@@ -351,7 +336,7 @@ OptimizerContent optimizer_content(const CheckpointModel& checkpoint) {
   for (const auto& [name, options] : facts.options()) {
     Options texts;
     for (const RunFact* fact : options)
-      if (auto value = facts.value(*fact)) texts[fact->name] = text_of(*value);
+      if (auto value = facts.value(*fact)) texts[fact->name] = option_text(*value);
     auto [at, fresh] = groups.try_emplace(texts, std::ssize(content.out.groups));
     if (fresh) content.add_group(cat("group ", at->second), texts);
     content.list(name, at->second);

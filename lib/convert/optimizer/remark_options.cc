@@ -53,9 +53,15 @@ bool check_odd_one(Remarks& to, const std::string& option, const TrainedParamete
   return true;
 }
 
+// The embedding and the output layer may have a learning rate of their own; which numbers they have is not known.
+bool may_differ(const Trained& p, std::string_view option) {
+  return is_end(p) || (is_numbered(p) && has_part(option, "lr"));
+}
+
 bool check_alone(Remarks& to, const std::string& option) {
   if (!to.content.lists) return false;
-  const TrainedParameters all = to.where([](const Trained& p) { return p.group >= 0 && !is_end(p); });
+  const TrainedParameters all =
+      to.where([&](const Trained& p) { return p.group >= 0 && !may_differ(p, option); });
   if (check_odd_one(to, option, all)) return true;
   std::map<std::string, TrainedParameters> classes;
   for (const Trained* p : all) classes[class_of(*p)].push_back(p);

@@ -117,13 +117,16 @@ std::vector<i64> step_sparse_layers(const ConfigFields& c, i64 layers) {
   }
   if (!value->is(JsonType::kString)) return c.numbers_or_none(kKey);
   std::string number;
+  bool ended = false;  // by a blank behind it
   for (char letter : cat(c.text_or(kKey, ""), ",")) {
-    if (letter >= '0' && letter <= '9' && number.size() < 9) {
+    if (letter >= '0' && letter <= '9' && number.size() < 9 && !ended) {
       number += letter;
     } else if (letter == ',') {
       if (!number.empty()) out.push_back(std::stoll(number));
-      number.clear();
-    } else if (letter != ' ') {
+      number.clear(), ended = false;
+    } else if (letter == ' ') {
+      ended = !number.empty();
+    } else {
       throw c.error(kKey, "is not a list of layers").expected("numbers and commas").found(value->summary());
     }
   }

@@ -11,6 +11,32 @@ lacks err 'chosen'
 cp out from_args
 expect 0 "$mckpt" layout ckpt --tp 2 --ep 2 --dp 4 --hsdp 2 --strategy optim
 cmp out from_args || fail "the layout differs from that of the same grid in options"
+lacks err 'disagree'
+
+# Args that are of another run than the boxes.
+cp -r ckpt other
+python - <<'P'
+import glob, struct, zlib
+path = glob.glob("other/*/__0_0.distcp")[0]
+with open(path, "rb") as f:
+    data = f.read()
+at = data.index(b"context_parallel_size")
+header = data.rindex(b"PK\3\4", 0, at)
+name, extra = struct.unpack_from("<HH", data, header + 26)
+begin = header + 30 + name + extra
+entry = data.index(b"PK\1\2", at)
+while data[entry + 46 : entry + 46 + name] != data[header + 30 : header + 30 + name]:
+    entry = data.index(b"PK\1\2", entry + 1)
+old = new = data[begin : begin + struct.unpack_from("<I", data, entry + 24)[0]]
+for word, was, becomes in ((b"context_parallel_size", 1, 2), (b"tensor_model_parallel_size", 2, 1)):
+    assert new.count(word + b"K" + bytes([was])) == 1, word
+    new = new.replace(word + b"K" + bytes([was]), word + b"K" + bytes([becomes]))
+data = data.replace(old, new).replace(struct.pack("<I", zlib.crc32(old)), struct.pack("<I", zlib.crc32(new)))
+with open(path, "wb") as f:
+    f.write(data)
+P
+expect 0 "$mckpt" layout other
+has err "warning: the args and the boxes of the checkpoint disagree: tp=1 by the args and 2 by the boxes, dp*cp=8 by the args and 4 by the boxes"
 
 expect 0 "$mckpt" layout ckpt --tensor-model-parallel-size 1 --strategy optim_grads
 has out 'optim_grads: tp=1 cp=1 ep=2 etp=1 pp=1 dp=4 hsdp=2'

@@ -108,4 +108,17 @@ with tempfile.TemporaryDirectory(prefix="mckpt_memory_") as folder:
     expect(abs(ratio - 4) < 0.05, f"proportions: {ratio}")
     for args in (("-o", os.path.join(folder, "m.html"), "--as", "fsdp", "--memory"), ("-o", drawing, "--as", "torch_dist", "--memory")):
         expect(run_mckpt("plot", TINY_MODEL, *args).returncode == 2, f"{args}")
+# Nothing to show is an error with the reasons, and only types of the help are taken.
+for words, code, says in (
+    (("--dp", "2", "--hsdp", "2", "--hsdp-outer", "shard"), 2, ("MC0203", "v1 optim_grads_params: the helper buffers of HSDP", "Megatron-FSDP v2 has no instances")),
+    (("--gradients", "int8"), 2, ("auto, bf16, fp16, fp32",)),
+    (("--moments", "int8"), 2, ("bf16, fp16, fp32",)),
+):  # fmt: skip
+    run = run_mckpt("layout", TINY_MODEL, "--memory", *words)
+    expect(run.returncode == code and not run.stdout and all(text in run.stderr for text in says), f"{words}: {run.returncode} {run.stdout} {run.stderr}")
+with tempfile.TemporaryDirectory() as scratch:
+    picture = os.path.join(scratch, "memory.svg")
+    run = run_mckpt("plot", TINY_MODEL, "*router*", "--as", "fsdp", "--memory", "-o", picture)
+    expect(run.returncode == 2 and "it takes no GLOB" in run.stderr and not os.path.exists(picture), f"plot with a GLOB: {run.stderr}")
+
 finish(60)

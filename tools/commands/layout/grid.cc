@@ -124,6 +124,9 @@ LayoutGrid layout_grid(const CommandLine& line, const LayoutFlags& flags, const 
     throw;
   }
   add_notes(l, args);
+  if (by && args)
+    if (const std::vector<std::string> unlike = contradictions(*by, *args); !unlike.empty())
+      l.notes.warn(cat("the args and the boxes of the checkpoint disagree: ", listed(unlike, unlike.size())));
   return l;
 }
 

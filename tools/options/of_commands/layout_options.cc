@@ -31,10 +31,10 @@ void LayoutFlags::declare(CommandLine& line) {
   line.option(
           "--gradients TYPE", gradients,
           "with --memory: data type of gradients: auto (as each parameter), bf16, fp16, fp32; default fp32")
-      .words({"auto", "bf16", "fp16", "fp32"});
+      .choices({"auto", "bf16", "fp16", "fp32"});
   line.option("--moments TYPE", moments,
               "with --memory: data type of the two moments of each parameter: bf16, fp16, fp32; default fp32")
-      .words({"bf16", "fp16", "fp32"});
+      .choices({"bf16", "fp16", "fp32"});
   grid.declare(line);
   fsdp.declare(line);
   spelling.declare(line);

@@ -24,10 +24,12 @@ void add_check(const Store& store, const OptimizerContent& content, VerifyReport
   std::vector<Finding> found = lint(content);
   std::erase_if(found, [&](const Finding& f) { return is_told(f, report); });
   Check check{.name = "groups", .status = status_of(found), .unit = "parameters"};
-  check.count = std::ranges::count_if(content.parameters,
-                                      [](const auto& p) { return p.group >= 0 || !p.states.empty(); });
-  if (check.count == 0) check.count = std::ssize(content.groups), check.unit = "groups";
-  check.note = empty_shards_text(empty_shards(store, content));
+  const bool has_states =
+      std::ranges::any_of(content.parameters, [](const auto& p) { return !p.states.empty(); });
+  check.count = std::ranges::count_if(
+      content.parameters, [](const auto& p) { return !p.again && (p.group >= 0 || !p.states.empty()); });
+  if (!has_states) check.count = std::ssize(content.groups), check.unit = "groups";
+  check.note = has_states ? empty_shards_text(empty_shards(store, content)) : "states were not read";
   report.add(std::move(check), std::move(found));
 }
 

@@ -1,6 +1,7 @@
 // The check "groups" of `verify`: the options and states of an optimizer, as a person who knows the run would read them.
 //
 //   pass  groups   56 parameters   groups, options and states fit
+//   pass  groups   2 groups        groups and options fit; states were not read
 //   warn  groups   56 parameters   groups, options, states
 //         warning[MC1013]: tensor 'decoder.layers.0.input_layernorm.weight': 1 of 21 norms and biases decays (group 0,
 //         weight_decay 0.1), unlike the others

@@ -9,7 +9,11 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/fsdp/param_groups.h"
+#include "core/items/item_cast.h"
 #include "core/items/shape.h"
+#include "io/dcp/keys/key.h"
+#include "io/dcp/keys/without_states.h"
+#include "io/dcp/run/sizes.h"
 #include "io/store/dcp_dialect.h"
 #include "io/store/lone_shard.h"
 #include "io/store/store.h"
@@ -17,39 +21,48 @@
 namespace mckpt::impl {
 namespace {
 
-// The ranks of the run as far as its files show: the highest writer, and all before it.
-i64 writers(const Store& store, const StoredParameters& parameters) {
+// More ranks than any run has: a number in a file's name can be anything.
+constexpr i64 kMostRanks = i64{1} << 20;
+
+// The ranks of the run as far as its files show: the highest writer, and all before it. 0: not known.
+i64 writers(const Store& store, std::span<const i64> tensors) {
   i64 most = store.ranks() - 1;
-  for (const StoredParameter& p : parameters.all)
-    for (const StoredPart& part : p.parts)
-      for (i64 i = 0; i < store.chunk_count(part.tensor); i++)
-        if (const Chunk c = store.chunk(part.tensor, i); c.rank < 0)
-          return 0;
-        else
-          most = std::max<i64>(most, c.rank);
-  return most + 1;
+  for (i64 t : tensors)
+    for (i64 i = 0; i < store.chunk_count(t); i++)
+      if (const Chunk c = store.chunk(t, i); c.rank < 0)
+        return 0;
+      else
+        most = std::max<i64>(most, c.rank);
+  return most < kMostRanks ? most + 1 : 0;
 }
 
 // Whether every tensor is cut into even rows over so many ranks, as torch's FSDP2 does.
-bool is_even_over(const Store& store, const StoredParameters& parameters, i64 ranks) {
-  for (const StoredParameter& p : parameters.all)
-    for (const StoredPart& part : p.parts) {
-      const std::span<const i64> dims = store.dims(part.tensor);
-      const i64 each = dims.empty() ? 1 : ceil_div(dims[0], ranks);
-      for (i64 i = 0; i < store.chunk_count(part.tensor); i++) {
-        const Chunk c = store.chunk(part.tensor, i);
-        if (dims.empty() || Shape(c.sizes).items() == 0) continue;
-        if (c.offsets[0] % each != 0 || c.sizes[0] != std::min(each, dims[0] - c.offsets[0])) return false;
-      }
+bool is_even_over(const Store& store, std::span<const i64> tensors, i64 ranks) {
+  for (i64 t : tensors) {
+    const std::span<const i64> dims = store.dims(t);
+    const i64 each = dims.empty() ? 1 : ceil_div(dims[0], ranks);
+    for (i64 i = 0; i < store.chunk_count(t); i++) {
+      const Chunk c = store.chunk(t, i);
+      if (dims.empty() || Shape(c.sizes).items() == 0) continue;
+      if (c.offsets[0] % each != 0 || c.sizes[0] != std::min(each, dims[0] - c.offsets[0])) return false;
     }
+  }
   return true;
 }
 
-// Over all ranks, or over groups of them that have copies.
-bool is_even(const Store& store, const StoredParameters& parameters, i64 ranks) {
+// One rank's, or even over all ranks, or over groups of them that have copies.
+bool is_of_fsdp2(const Store& store, std::span<const i64> tensors, i64 ranks) {
+  if (ranks == 1) return true;
   for (i64 shards = 1; shards <= ranks; shards++)
-    if (ranks % shards == 0 && is_even_over(store, parameters, shards)) return true;
+    if (ranks % shards == 0 && is_even_over(store, tensors, shards)) return true;
   return false;
+}
+
+std::vector<i64> tensors_of(const StoredParameters& parameters) {
+  std::vector<i64> out;
+  for (const StoredParameter& p : parameters.all)
+    for (const StoredPart& part : p.parts) out.push_back(part.tensor);
+  return out;
 }
 
 // The last ranks may have written nothing, so there may have been a few more.
@@ -75,10 +88,26 @@ constexpr i64 kMostInstances = 4;
 // The shards of a buffer that so many ranks share.
 i64 shards_of(i64 ranks, const Grid& grid) { return place_of(0, ranks, grid.hsdp, grid.outer).world; }
 
+// The ranks of the guess that are others than the args say.
+std::vector<std::string> other_ranks(const PackingGuess& guess, bool experts, const RunSizes& args) {
+  const Grid& g = guess.grid;
+  std::vector<std::string> out;
+  auto compare = [&](std::string_view name, std::optional<i64> said, i64 found) {
+    if (said && *said != found)
+      out.push_back(cat(name, "=", *said, " by the args and ", found, " by the boxes"));
+  };
+  compare("tp", args.tensor_ranks, g.tp);
+  if (experts) compare("ep", args.expert_ranks, g.ep), compare("etp", args.expert_tensor_ranks, g.etp);
+  if (!guess.shards) return out;
+  if (args.data_ranks) compare("dp*cp", *args.data_ranks * args.context_ranks.value_or(1), g.dp);
+  compare("hsdp", args.fsdp_instances, g.hsdp);
+  return out;
+}
+
 class Search {
  public:
-  Search(const Store& store, DcpDialect dialect)
-      : store_(store), dialect_(dialect), parameters_(stored_parameters(store, dialect)) {
+  Search(const Store& store, DcpDialect dialect, const RunSizes* args)
+      : store_(store), dialect_(dialect), args_(args), parameters_(stored_parameters(store, dialect)) {
     for (const StoredParameter& p : parameters_.all) {
       has_transformer_ |= p.layer_class == UnitClass::kTransformerLayer;
       has_mamba_ |= p.layer_class == UnitClass::kMambaLayer;
@@ -88,10 +117,11 @@ class Search {
   }
 
   std::optional<PackedBy> run() {
-    const i64 ranks = parameters_.all.empty() ? 0 : writers(store_, parameters_);
+    const std::vector<i64> tensors = tensors_of(parameters_);
+    const i64 ranks = tensors.empty() ? 0 : writers(store_, tensors);
     if (ranks == 0) return std::nullopt;
     const bool by_boxes_alone = dialect_ == DcpDialect::kStateDict;
-    if (by_boxes_alone && (ranks == 1 || is_even(store_, parameters_, ranks))) return std::nullopt;
+    if (by_boxes_alone && is_of_fsdp2(store_, tensors, ranks)) return std::nullopt;
     list_guesses(ranks);
     for (const PackingGuess& guess : guesses_)
       if (GuessResult r = try_guess(store_, parameters_, guess, false); r.fits())
@@ -105,9 +135,9 @@ class Search {
     const i64 etp = parameters_.experts > 0 ? tensor_ranks(store_, parameters_, true) : 1;
     find_cuts(store_, parameters_, tp, etp);
     for (i64 world : worlds(ranks, std::lcm(tp, etp)))
-      for (i64 ep = 1; ep <= std::max<i64>(parameters_.experts, 1); ep++) {
+      for (i64 ep = 1; ep <= std::min(std::max<i64>(parameters_.experts, 1), world / etp); ep++) {
         Grid grid{.tp = tp, .ep = ep, .etp = etp, .dp = world / tp};
-        if (world % (etp * ep) != 0) continue;
+        if (world % (etp * ep) != 0 || (parameters_.experts > 0 && parameters_.experts % ep != 0)) continue;
         if (parameters_.experts > 0 && !experts_fit(store_, parameters_, grid)) continue;
         for (auto [hsdp, outer] : instances(grid.dp)) {
           // Instances of one rank have everything whole.
@@ -117,6 +147,10 @@ class Search {
           add_engines(grid);
         }
       }
+    if (args_)
+      std::ranges::stable_partition(guesses_, [&](const PackingGuess& g) {
+        return other_ranks(g, parameters_.experts > 0, *args_).empty();
+      });
     guesses_.insert(guesses_.end(), whole_.begin(), whole_.end());
   }
 
@@ -159,6 +193,7 @@ class Search {
   PackedBy found(const PackingGuess& guess, GuessResult result) const {
     PackedBy by{.guess = guess, .result = std::move(result)};
     by.has_transformer_layers = has_transformer_, by.has_mamba_layers = has_mamba_;
+    by.has_experts = parameters_.experts > 0;
     by.no_trace = guess.shards && shards_of(guess.grid.dp, guess.grid) == 1 &&
                   (parameters_.experts == 0 || shards_of(guess.grid.edp(), guess.grid) == 1);
     name_units(by);
@@ -223,6 +258,7 @@ class Search {
 
   const Store& store_;
   const DcpDialect dialect_;
+  const RunSizes* const args_;
   StoredParameters parameters_;
   bool has_transformer_ = false, has_mamba_ = false, has_second_names_ = false;
   i64 items_ = 0;
@@ -230,6 +266,18 @@ class Search {
   std::vector<PackingGuess>
       whole_;  // every rank has everything: tried last, as small models may have no cuts
 };
+
+// A save of torch's FSDP2, known without a search: most state dicts are.
+bool is_plainly_of_fsdp2(const Store& store) {
+  std::vector<i64> tensors;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (const DcpKey key = split_key(DcpDialect::kStateDict, store.name(t));
+        key.section == DcpKey::Section::kModel && is_castable(store.dtype(t)) &&
+        !is_without_states(key.parameter))
+      tensors.push_back(t);
+  const i64 ranks = writers(store, tensors);
+  return ranks == 0 || is_of_fsdp2(store, tensors, ranks);
+}
 
 std::string box_text(std::span<const i64> offsets, std::span<const i64> sizes) {
   if (Shape(sizes).items() == 0 || (sizes.empty() && offsets.empty())) return "nothing";
@@ -245,13 +293,24 @@ std::vector<Strategy> PackedBy::strategies() const {
   return {Strategy::kOptim, Strategy::kOptimGrads, Strategy::kOptimGradsParams};
 }
 
-std::optional<PackedBy> packed_by(const Store& store) {
+std::vector<std::string> contradictions(const PackedBy& by, const RunSizes& args) {
+  if (by.no_trace || !by.fits()) return {};
+  std::vector<std::string> out = other_ranks(by.guess, by.has_experts, args);
+  const std::vector<Strategy> strategies = by.strategies();
+  if (by.guess.shards && args.strategy && std::ranges::find(strategies, *args.strategy) == strategies.end())
+    out.push_back(cat("strategy=", strategy_name(*args.strategy), " by the args and ",
+                      strategy_name(strategies[0]), " by the boxes"));
+  return out;
+}
+
+std::optional<PackedBy> packed_by(const Store& store, const RunSizes* args) {
   const std::optional<DcpDialect> dialect = store.driver().dialect;
   if (!dialect || *dialect == DcpDialect::kPlain || *dialect == DcpDialect::kTorchDist) return std::nullopt;
   if (is_lone_shard(store)) return std::nullopt;
   // Pipeline stages that wrote their layers over each other's: no run of Megatron-FSDP has any.
   if (std::ranges::count(store.findings(), Code::kPipelineLoss, &Finding::code) > 0) return std::nullopt;
-  return Search(store, *dialect).run();
+  if (*dialect == DcpDialect::kStateDict && is_plainly_of_fsdp2(store)) return std::nullopt;
+  return Search(store, *dialect, args).run();
 }
 
 std::string to_string(const PackedBy& by) {
@@ -266,7 +325,7 @@ std::string to_string(const PackedBy& by) {
   }
   out += cat("; ", counted(g.grid.world(), "rank"), ": tp=", g.grid.tp);
   if (g.grid.ep > 1 || g.grid.etp > 1) out += cat(" ep=", g.grid.ep, " etp=", g.grid.etp);
-  out += cat(" dp=", g.grid.dp);
+  out += cat(" dp*cp=", g.grid.dp);
   if (g.grid.hsdp > 1)
     out += cat(" hsdp=", g.grid.hsdp, g.grid.outer == HsdpOuter::kShard ? " (shard)" : " (replicate)");
   if (g.bucket_items > 0) out += cat("; cut at ", with_commas(g.bucket_items), " items outside units");

@@ -2,6 +2,7 @@
 #include "convert/dialects/fsdp/stored_parameters.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -11,6 +12,7 @@
 #include "core/items/shape.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
+#include "io/dcp/keys/without_states.h"
 #include "io/dcp/write/paths.h"
 #include "io/store/store.h"
 
@@ -27,19 +29,14 @@ std::string whole_name(DcpDialect dialect, std::string_view name) {
   return is_fused_down(whole) ? std::string(name) : whole;
 }
 
-// Floating point tensors that a rank has whole and no optimizer knows.
-bool is_buffer(std::string_view name) {
-  return name.ends_with(".expert_bias") || name.ends_with(".layer_scalar") ||
-         name.ends_with("._extra_state") || name.ends_with(".inv_freq");
-}
-
-// The number of the expert in "....experts.linear_fc1.weight12" or "....local_experts.12.linear_fc1.weight".
+// The number of the expert in "....experts.linear_fc1.weight12" or "....local_experts.12.linear_fc1.weight"; -1
+// without one, or where it is longer than a number of an expert can be.
 i64 expert_number(std::string_view name) {
   if (auto local = numbered(name, ".local_experts.")) return local->number;
-  std::size_t digits = name.find_last_not_of("0123456789") + 1;
+  const std::size_t digits = name.find_last_not_of("0123456789") + 1;
   i64 number = -1;
-  for (char c : name.substr(digits)) number = std::max<i64>(number, 0) * 10 + (c - '0');
-  return number;
+  const auto [end, error] = std::from_chars(name.data() + digits, name.data() + name.size(), number);
+  return error == std::errc() ? number : -1;
 }
 
 // Up to and with the number behind `stem`: "decoder.layers.3" of "decoder.layers.3.mlp.x"; "" without it.
@@ -106,20 +103,20 @@ void find_layers(StoredParameters& out) {
   }
 }
 
+// Names of modules have far fewer letters; looking for each part of a longer one takes long.
+constexpr std::size_t kMostLetters = 4096;
+
 // Where a fused parameter goes back to: behind its module's other parameters, so in front of the first
-// parameter of one of the modules that the run registers after it.
-bool follows_fused(std::string_view name, std::string_view fused) {
+// parameter of one of the modules that the run registers after it. The fronts of the names of these.
+std::vector<std::string> followers(std::string_view fused) {
   if (std::size_t fc1 = fused.rfind("linear_fc1."); fc1 != fused.npos)
-    return name.starts_with(cat(fused.substr(0, fc1), "linear_fc2."));
-  for (std::string_view module : {"in_proj.", "conv1d."}) {
-    std::size_t at = fused.rfind(module);
-    if (at == fused.npos) continue;
-    const std::string_view parent = fused.substr(0, at);
-    if (!name.starts_with(parent)) return false;
-    const std::string_view rest = name.substr(parent.size());
-    return rest.starts_with("out_norm.") || rest.starts_with("norm.") || rest.starts_with("out_proj.");
-  }
-  return false;
+    return {cat(fused.substr(0, fc1), "linear_fc2.")};
+  for (std::string_view module : {"in_proj.", "conv1d."})
+    if (std::size_t at = fused.rfind(module); at != fused.npos) {
+      const std::string_view parent = fused.substr(0, at);
+      return {cat(parent, "out_norm."), cat(parent, "norm."), cat(parent, "out_proj.")};
+    }
+  return {};
 }
 
 // pre: parameters of several parts were saved behind the others.
@@ -127,18 +124,27 @@ void put_back_fused(std::vector<StoredParameter>& all) {
   auto fused = [](const StoredParameter& p) { return p.parts.size() > 1; };
   std::vector<StoredParameter> moved;
   std::ranges::copy_if(all, std::back_inserter(moved), fused);
+  if (moved.empty()) return;
   std::erase_if(all, fused);
-  // In front of each parameter those that it follows; by the module around them, so that each is looked at
-  // once.
+  // By layer and the front of a name that follows. A list is looked at once, as it is placed by the first name.
   std::vector<StoredParameter> out;
   std::vector<bool> placed(moved.size());
-  NameMap<std::string, std::vector<std::size_t>> by_layer;
-  for (std::size_t i = 0; i < moved.size(); i++) by_layer[moved[i].layer].push_back(i);
+  NameMap<std::string, std::vector<std::size_t>> waiting;
+  for (std::size_t i = 0; i < moved.size(); i++)
+    for (const std::string& front : followers(moved[i].name))
+      waiting[cat(moved[i].layer, ":", front)].push_back(i);
   for (StoredParameter& p : all) {
-    for (std::size_t i : by_layer[p.layer]) {
-      if (placed[i] || !follows_fused(p.name, moved[i].name)) continue;
-      out.push_back(moved[i]);
-      placed[i] = true;
+    const std::string_view name = p.name;
+    for (std::size_t dot = name.find('.'); dot != name.npos && dot < kMostLetters;
+         dot = name.find('.', dot + 1)) {
+      const auto list = waiting.find(cat(p.layer, ":", name.substr(0, dot + 1)));
+      if (list == waiting.end()) continue;
+      for (std::size_t i : list->second) {
+        if (placed[i]) continue;
+        out.push_back(moved[i]);
+        placed[i] = true;
+      }
+      waiting.erase(list);
     }
     out.push_back(std::move(p));
   }
@@ -184,24 +190,29 @@ NameSet<std::string> with_states(const Store& store, DcpDialect dialect) {
   return out;
 }
 
-bool same_boxes(const Store& store, i64 a, i64 b) {
-  if (store.chunk_count(a) != store.chunk_count(b) || !std::ranges::equal(store.dims(a), store.dims(b)))
-    return false;
-  for (i64 i = 0; i < store.chunk_count(a); i++) {
-    const Chunk x = store.chunk(a, i), y = store.chunk(b, i);
-    if (!std::ranges::equal(x.offsets, y.offsets) || !std::ranges::equal(x.sizes, y.sizes)) return false;
+// Equal for two tensors with the same dimensions and boxes.
+std::string boxes_of(const Store& store, i64 tensor) {
+  std::string out;
+  auto add = [&](std::span<const i64> numbers) {
+    out.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+  };
+  add(store.dims(tensor));
+  for (i64 i = 0; i < store.chunk_count(tensor); i++) {
+    const Chunk c = store.chunk(tensor, i);
+    add(c.offsets), add(c.sizes);
   }
-  return true;
+  return out;
 }
 
 // A second name of a tied weight is saved by v2 alone, and has no states.
 void find_second_names(const Store& store, const NameSet<std::string>& states, StoredParameters& out) {
+  NameMap<std::string, i64> first;  // by dimensions and boxes; the number of dimensions tells lists apart
   for (std::size_t i = 0; i < out.all.size(); i++) {
     StoredParameter& p = out.all[i];
-    if (!p.layer.empty() || p.dims.size() < 2 || states.contains(p.name)) continue;
-    for (std::size_t j = 0; j < i && p.alike < 0; j++)
-      if (out.all[j].layer.empty() && same_boxes(store, p.parts[0].tensor, out.all[j].parts[0].tensor))
-        p.alike = static_cast<i64>(j);
+    if (!p.layer.empty() || p.dims.size() < 2) continue;
+    const auto [at, fresh] =
+        first.try_emplace(cat(p.dims.size(), ":", boxes_of(store, p.parts[0].tensor)), static_cast<i64>(i));
+    if (!fresh && !states.contains(p.name)) p.alike = at->second;
   }
 }
 
@@ -218,6 +229,7 @@ void find_frozen(const Store& store, const NameSet<std::string>& states, StoredP
 
 void find_experts(StoredParameters& out) {
   std::map<std::string, i64> count;  // by name without the number
+  std::set<i64> numbers;
   auto stem = [](const StoredParameter& p) {
     return p.name.substr(0, p.name.find_last_not_of("0123456789") + 1);
   };
@@ -225,9 +237,11 @@ void find_experts(StoredParameters& out) {
     p.expert = p.name.find(".experts.") != p.name.npos;
     if (!p.expert) continue;
     p.expert_number = expert_number(p.name);
-    out.experts = std::max(out.experts, p.expert_number + 1);
-    if (p.expert_number >= 0) count[stem(p)]++;
+    if (p.expert_number < 0) continue;
+    count[stem(p)]++;
+    numbers.insert(p.expert_number);
   }
+  out.experts = std::ssize(numbers);
   // Biases keep the number that they have on their rank, so that all expert-parallel ranks save them under
   // the same names.
   for (StoredParameter& p : out.all)
@@ -243,7 +257,7 @@ StoredParameters stored_parameters(const Store& store, DcpDialect dialect) {
   NameMap<std::string, std::size_t> number;
   for (i64 t : tensors_in_order(store, dialect)) {
     const std::string_view name = split_key(dialect, store.name(t)).parameter;
-    if (is_buffer(name)) continue;
+    if (is_without_states(name)) continue;
     const std::span<const i64> dims = store.dims(t);
     const i64 rows = dims.empty() ? 1 : dims[0];
     auto [at, fresh] = number.try_emplace(whole_name(dialect, name), out.all.size());

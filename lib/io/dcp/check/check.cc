@@ -15,6 +15,7 @@
 #include "io/dcp/check/counts.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/keys/param_groups.h"
+#include "io/dcp/keys/without_states.h"
 #include "io/dcp/run/sizes.h"
 #include "io/store/findings.h"
 #include "io/store/store.h"
@@ -197,8 +198,7 @@ void NameChecks::check_trained() {
   std::vector<std::string> without;
   i64 first = -1;
   for (const Entry& e : entries_) {
-    bool weight = e.key.section == Section::kModel && !e.key.parameter.ends_with("_extra_state") &&
-                  !e.key.parameter.ends_with("expert_bias");
+    const bool weight = e.key.section == Section::kModel && !is_without_states(e.key.parameter);
     if (!weight || trained.contains(e.key.parameter)) continue;
     if (first < 0) first = e.tensor;
     without.emplace_back(e.key.parameter);

@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
+#include "io/dcp/keys/without_states.h"
 #include "io/pickle/render.h"
 #include "io/pickle/value.h"
 #include "io/store/store.h"
@@ -108,16 +109,11 @@ class Groups {
     });
   }
 
-  // Buffers that Megatron has; other ones are like frozen parameters.
-  static bool is_buffer(std::string_view name) {
-    return name.ends_with("_extra_state") || name.ends_with("expert_bias");
-  }
-
   void compare_with_model() {
     std::set<std::string> in_model;
     for (i64 t = 0; t < store_.tensor_count(); t++) {
       DcpKey key = split_key(dialect_, store_.name(t));
-      if (key.section != DcpKey::Section::kModel || is_buffer(key.parameter)) continue;
+      if (key.section != DcpKey::Section::kModel || is_without_states(key.parameter)) continue;
       std::string own(key.parameter), whole = parameter_of_piece(key.parameter);
       in_model.insert({own, whole});
       if (!fields_.contains(own) && !fields_.contains(whole)) out_.without.push_back(own);

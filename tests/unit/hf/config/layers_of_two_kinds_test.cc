@@ -45,6 +45,7 @@ TEST(Step, LayersHaveTheHeadsOfTheirKind) {
   EXPECT_EQ(layers_of(step), "8/4x8 16/4x8* 16/4x8* 8/4x8*");
   EXPECT_EQ(layers_of(golden_config_text("step3p7_a")), "8/4x8 16/4x8* 16/4x8*");
   EXPECT_EQ(layers_of(replaced(step, "\"1,2,3\"", "[0, 2, 9]")), "8/4x8* 16/4x8 16/4x8* 8/4x8");
+  EXPECT_EQ(layers_of(replaced(step, "\"1,2,3\"", "\" 1 ,  2, 3 \"")), layers_of(step));
   EXPECT_EQ(layers_of(replaced(step, "\"moe_layers_enum\": \"1,2,3\",", "")), "8/4x8 16/4x8 16/4x8 8/4x8*");
   EXPECT_EQ(layers_of(without_list(step, "layer_types")), "8/4x8 8/4x8* 8/4x8* 8/4x8*");
   EXPECT_EQ(
@@ -112,6 +113,7 @@ TEST(LayersOfTwoKinds, WhatTheModelsLackIsRefusedByItsKey) {
            Case{"step3p5_a", "\"use_head_wise_attn_gate\": true", "\"use_head_wise_attn_gate\": false",
                 "MC2003 'use_head_wise_attn_gate' is false"},
            Case{"step3p5_a", "\"1,2,3\"", "\"1;2\"", "MC2001 'moe_layers_enum' is not a list of layers"},
+           Case{"step3p5_a", "\"1,2,3\"", "\"1 2,3\"", "MC2001 'moe_layers_enum' is not a list of layers"},
            Case{"step3p5_a", "    \"sliding_attention\",\n", "    \"chunked_attention\",\n",
                 "MC2001 'layer_types' names a kind of layer that is not known"},
            Case{"step3p5_a", "    \"sliding_attention\",\n", "",
