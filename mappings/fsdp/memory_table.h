@@ -13,7 +13,7 @@ namespace mckpt::impl {
 struct MemoryRow {
   Engine engine = Engine::kV1;
   Strategy strategy = Strategy::kOptimGradsParams;
-  std::string refused{};  // why there is no such run; "": `memory` is set
+  std::string refused{};  // the reason if Megatron-FSDP has no such run; "": `memory` is set
   RankMemory memory{};
 };
 

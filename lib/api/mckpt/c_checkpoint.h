@@ -14,7 +14,8 @@ MCKPT_API mckpt_checkpoint* mckpt_open(const char* path, const char* const* sett
 /* A view under the names of fsdp_dtensor. Settings: those of SourceOptions. */
 MCKPT_API mckpt_checkpoint* mckpt_open_as_fsdp(const char* path, const char* const* settings,
                                                mckpt_error** error);
-/* One rank's file with the shapes that the rank had. Settings: those of OpenOptions. */
+/* Opens one rank's file with the shapes that the rank had in memory; any other checkpoint as mckpt_open() opens it.
+   The settings are those of OpenOptions. */
 MCKPT_API mckpt_checkpoint* mckpt_open_local(const char* path, const char* const* settings,
                                              mckpt_error** error);
 MCKPT_API void mckpt_checkpoint_free(mckpt_checkpoint* checkpoint);

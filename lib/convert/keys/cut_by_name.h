@@ -1,5 +1,5 @@
-// How tensor-parallel ranks of Megatron cut a parameter, by the name of its module alone: for one rank's
-// file, whose model nobody knows.
+// How tensor-parallel ranks of Megatron cut a parameter, by the name of its module alone: one rank's
+// file does not tell its model.
 //
 //   decoder.layers.0.self_attention.linear_qkv.weight   dimension 0     ColumnParallelLinear
 //   decoder.layers.0.self_attention.linear_proj.weight  dimension 1     RowParallelLinear

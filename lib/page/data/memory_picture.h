@@ -13,7 +13,7 @@ struct MemoryPicture {
   enum Part : u8 { kWeights, kMainWeights, kGradients, kMoments, kBuffers, kGathered, kUnreduced, kParts };
   struct Row {
     std::string name{};     // "v1  optim_grads_params"
-    std::string refused{};  // why there is no such run; "": `bytes` is set
+    std::string refused{};  // the reason if Megatron-FSDP has no such run; "": `bytes` is set
     i64 bytes[kParts] = {};
   };
   std::string title{};  // the model

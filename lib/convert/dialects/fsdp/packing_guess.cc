@@ -195,7 +195,7 @@ class Trial {
   // All boxes that are there agree, and some are not there: names the first rank that should have one.
   void disagree_lost(i64 p, const StoredPart& part, i64 row, i64 rows, const FlatBuffer& buffer, i64 member,
                      i64 ep) {
-    if (first_ && *first_ < p) return disagree(p, std::nullopt);  // an earlier one is told
+    if (first_ && *first_ < p) return disagree(p, std::nullopt);  // an earlier parameter is reported
     for (i64 rank = 0; rank < guess_.grid.world(); rank++) {
       if (ep >= 0 && expert_rank(guess_.grid, rank) != ep) continue;
       Chunk of_rank;

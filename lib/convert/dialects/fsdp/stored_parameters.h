@@ -32,8 +32,8 @@ struct StoredParameter {
   std::vector<i64> dims;          // of the whole
   std::string layer;  // the module of the layer that owns it, "decoder.layers.3"; "" outside layers
   std::string stack;  // the group of layers, or the decoder of a hybrid model, around it
-  // Of the layer. A layer with attention and Mamba side by side is of neither class. Layers of models that do
-  // not have Megatron's names count as kTransformerLayer.
+  // The class of the layer. A layer with attention and Mamba side by side has neither class. Layers of models
+  // without Megatron's names count as kTransformerLayer.
   UnitClass layer_class = UnitClass::kNone;
   bool expert = false;
   i64 expert_number = -1;  // -1: of every expert-parallel rank
