@@ -108,6 +108,7 @@ Exit diff_command(CommandLine& line) {
   line.example("mckpt diff Qwen3-0.6B Qwen3-30B-A3B --max-ulp 1 --only changed");
   line.example("mckpt diff Qwen3-30B-A3B adapter");
   line.example("mckpt diff ckpt Qwen3-30B-A3B '*layers.0.*'");
+  line.example("mckpt diff rank1.json Qwen3-30B-A3B --as megatron --tp 2");
   line.parse();
   chosen.settle(a, b);
   FieldsOfEveryCommand of_every_command(line);
