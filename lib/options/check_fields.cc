@@ -42,7 +42,7 @@ void live_rank_fields(mckpt::LiveRank& o, FieldVisitor& v) {
      .only = true,
      .common = true,
      .help =
-         "one side is a dump of a live rank (made by mckpt/rank_dump.py of the Python package), the other its model: compare what the rank holds in a run of Megatron (megatron) or of Megatron-FSDP (fsdp)"},
+         "one side is a dump of a live rank, the other its model: what a rank has in a run of megatron or fsdp"},
     o.live);
   v.only_with("live");
   v({.name = "rank",

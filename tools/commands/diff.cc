@@ -43,11 +43,9 @@ struct ToleranceFlags {
 
   void declare(CommandLine& line) {
     line.heading("Tolerance");
-    line.option("--rtol X", rtol, "items are alike if |a - b| <= atol + X * |b|; 0 by default").common();
+    line.option("--rtol X", rtol, "items are alike if |a - b| <= atol + X * |b|").common();
     line.option("--atol X", atol, "the other part of it; 0 by default").common();
-    line.option("--max-ulp N", max_ulp,
-                "or if at most N steps from one float of the type to the next are between them")
-        .common();
+    line.option("--max-ulp N", max_ulp, "or if they are at most N floats of the type apart").common();
     line.option(
         "--tol-rule GLOB=TOLERANCE", rules,
         "for tensors of these names, instead of the three above: rtol:X, atol:X, ulp:N or several with commas between; the first GLOB that matches decides");

@@ -14,7 +14,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr double kWidth = 1160, kMargin = 16, kNames = 150, kNumbers = 370, kRow = 40, kBar = 15, kLow = 9;
+constexpr double kWidth = 1200, kMargin = 16, kNames = 190, kNumbers = 370, kRow = 40, kBar = 15, kLow = 9;
 constexpr double kAxis = kWidth - 2 * kMargin - kNames - kNumbers;
 constexpr std::size_t kMostRanks = 48;
 constexpr double kLeast = 0.03;  // of the axis, for a part
@@ -92,7 +92,7 @@ class FusedDrawing {
 
   void draw(const FusedRow& row) {
     if (row.share < 0) {
-      text(kMargin, y_ += kRow * 0.6,
+      text(kMargin, y_ += kRow,
            cat("from rank ", row.first, " on: ", counted(row.ranks, "rank"),
                row.empty ? " with nothing of it" : " more"),
            "soft");
