@@ -103,7 +103,7 @@ Exit plot_command(CommandLine& line) {
   line.example("mckpt plot ckpt -o ckpt.html");
   line.example("mckpt plot model.safetensors '*.mlp.*' --stats -o mlp.html");
   line.example("mckpt plot Qwen3-30B-A3B --as fsdp --tp 2 --ep 4 --dp 8 -o plan.svg");
-  line.example("mckpt plot Qwen3-0.6B '*layers.0*linear_fc1.weight' --as fsdp --dp 8 --parts -o parts.svg");
+  line.example("mckpt plot Qwen3-30B-A3B '*.0.*fc1.weight0' --as fsdp --parts -o parts.svg");
   line.parse();
   chosen.settle();
   const std::string& path = chosen.only("plot");

@@ -1,5 +1,5 @@
-"""mckpt plot --parts: the picture of one fused parameter. The items of each rank in each part are those of the boxes that `ls --as fsdp` gives
-rank by rank; what the rule of local counts makes of them is counted here item by item. The drawing is looked at in a browser, where one is
+"""mckpt plot --parts: the picture of one fused parameter. Each rank has the items in each part that the boxes of `ls --as fsdp` give
+it; the rule of local counts is applied here item by item. The drawing is looked at in a browser, where one is
 installed."""
 import os
 import re
