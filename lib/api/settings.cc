@@ -66,6 +66,10 @@ const Settings::Setting* Settings::one(std::string_view name) {
 
 bool Settings::has(std::string_view name) {
   known_.emplace(name);
+  return given(name);
+}
+
+bool Settings::given(std::string_view name) const {
   return std::ranges::any_of(list_, [&](const Setting& s) { return s.name == name; });
 }
 
@@ -129,6 +133,8 @@ void SettingsReader::field(const Field& field, FieldValue value) {
         if constexpr (requires { settings_.take(field.name, *member); }) settings_.take(field.name, *member);
       },
       value);
+  if (!only_with_.empty() && settings_.given(field.name) && !settings_.given(only_with_))
+    throw Error(Code::kUsage, cat("`", field.name, "` has a meaning only with `", only_with_, "`"));
 }
 
 mckpt::Conversion plan_kind(std::string_view word, Settings& s) {

@@ -40,6 +40,8 @@ class Settings {
     if (has(name)) take(name, value), to = std::move(value);
   }
 
+  bool given(std::string_view name) const;
+
   // An argument of its own in most languages, such as `source`: lists of settings leave its name out.
   void is_argument(std::string_view name) { arguments_.emplace(name); }
 
@@ -64,10 +66,13 @@ class SettingsReader final : public FieldVisitor {
  public:
   explicit SettingsReader(Settings& settings, std::string_view kind = "")
       : FieldVisitor(kind), settings_(settings) {}
+  void only_with(std::string_view field) override { only_with_ = field; }
+  // Throws kUsage for a field that is given without the one that it has a meaning with.
   void field(const Field& field, FieldValue value) override;
 
  private:
   Settings& settings_;
+  std::string_view only_with_{};
 };
 
 template <typename What>

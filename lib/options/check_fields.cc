@@ -32,6 +32,30 @@ void choice_of_names(std::string& names, bool& regex, FieldVisitor& v) {
     regex);
 }
 
+// A rank's dump on one side.
+void live_rank_fields(mckpt::LiveRank& o, FieldVisitor& v) {
+  v.heading("A live rank");
+  v({.name = "live",
+     .value = "HOW",
+     .flags = "as",
+     .words = "megatron fsdp",
+     .only = true,
+     .common = true,
+     .help =
+         "one side is a dump of a live rank, the other its model: what a rank has in a run of megatron or fsdp"},
+    o.live);
+  v.only_with("live");
+  v({.name = "rank",
+     .help =
+         "the rank whose dump it is, by default the one that the dump says; tp varies fastest, then cp, dp, pp"},
+    o.rank);
+  fields(o.grid, v, {.dp = "from the number of ranks that the dump says"});
+  fields(o.fsdp, v);
+  spelling_field(o.spelling, v);
+  hybrid_pattern_field(o.hybrid_pattern, v);
+  fields(o.values, v);
+}
+
 }  // namespace
 
 void fields(mckpt::CardFiles& o, FieldVisitor& v) {
@@ -108,6 +132,7 @@ void fields(mckpt::DiffOptions& o, FieldVisitor& v) {
   source_ranks(o.opening, v);
   path_ranks(o, v, "tensor-parallel ranks that wrote A, if it does not say so (`source_tp` describes B)",
              "expert-tensor-parallel ranks that wrote A, if it does not say so");
+  live_rank_fields(o.of_rank, v);
 }
 
 void fields(mckpt::PlotOptions& o, FieldVisitor& v) {

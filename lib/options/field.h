@@ -64,6 +64,8 @@ class FieldVisitor {
 
   std::string_view kind() const { return kind_; }
   virtual void heading(std::string_view) {}  // of the fields that follow
+  // The fields that follow have no meaning where this one is not given.
+  virtual void only_with(std::string_view /*field*/) {}
   // Values are cast here: a run may be told that finite values may become infinite.
   virtual void casts() {}
   virtual void field(const Field& field, FieldValue value) = 0;

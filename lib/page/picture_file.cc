@@ -46,8 +46,9 @@ PictureForm picture_form(const std::string& path) {
   const std::string_view name(path);
   if (name.ends_with(".html") || name.ends_with(".htm")) return PictureForm::kHtml;
   if (name.ends_with(".svg")) return PictureForm::kSvg;
+  if (name.ends_with(".txt")) return PictureForm::kText;
   throw Error(Code::kUsage, "the name of a picture says what it is by its ending")
-      .expected("a name that ends in .html or .svg")
+      .expected("a name that ends in .html or .svg, or of the parts of a parameter in .txt")
       .found(cat("'", escaped(path, 4096), "'"));
 }
 

@@ -1,6 +1,7 @@
 // The file of a picture: its ending says what it is, and it is there only when it is whole.
 //
 //   layout.html   one page that a browser opens, without a network       layout.svg   a drawing
+//   parts.txt     a drawing in letters, of the parts of a parameter alone
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace mckpt::impl {
 
-enum class PictureForm { kHtml, kSvg };
+enum class PictureForm { kHtml, kSvg, kText };
 
 // Throws kUsage for any other ending.
 PictureForm picture_form(const std::string& path);

@@ -43,11 +43,9 @@ struct ToleranceFlags {
 
   void declare(CommandLine& line) {
     line.heading("Tolerance");
-    line.option("--rtol X", rtol, "items are alike if |a - b| <= atol + X * |b|; 0 by default").common();
+    line.option("--rtol X", rtol, "items are alike if |a - b| <= atol + X * |b|").common();
     line.option("--atol X", atol, "the other part of it; 0 by default").common();
-    line.option("--max-ulp N", max_ulp,
-                "or if at most N steps from one float of the type to the next are between them")
-        .common();
+    line.option("--max-ulp N", max_ulp, "or if they are at most N floats of the type apart").common();
     line.option(
         "--tol-rule GLOB=TOLERANCE", rules,
         "for tensors of these names, instead of the three above: rtol:X, atol:X, ulp:N or several with commas between; the first GLOB that matches decides");
@@ -108,6 +106,7 @@ Exit diff_command(CommandLine& line) {
   line.example("mckpt diff Qwen3-0.6B Qwen3-30B-A3B --max-ulp 1 --only changed");
   line.example("mckpt diff Qwen3-30B-A3B adapter");
   line.example("mckpt diff ckpt Qwen3-30B-A3B '*layers.0.*'");
+  line.example("mckpt diff rank1.json Qwen3-30B-A3B --as megatron --tp 2");
   line.parse();
   chosen.settle(a, b);
   FieldsOfEveryCommand of_every_command(line);

@@ -18,6 +18,10 @@
 
 #include "convert/open/damage.h"
 #include "core/base/error.h"
+#include "core/fsdp/flat_buffer.h"
+#include "core/items/item_run.h"
+#include "core/items/shape.h"
+#include "page/data/fused_picture.h"
 #include "tools/commands/commands.h"
 #include "tools/help/help_text.h"
 #include "tools/options/command_line.h"
@@ -77,9 +81,27 @@ std::string explanation_of(const CodeInfo& info) {
   return with_flags(text);
 }
 
+// A picture for codes that one explains: what a plain state of an optimizer loses, of the example in
+// docs/formats/fsdp_buffers.md.
+std::string picture_of(Code code) {
+  if (code != Code::kCounterpart) return "";
+  const Shape shapes[] = {Shape{10, 4}, Shape{10}};
+  constexpr i64 kRanks = 4;
+  const FlatBuffer buffer = pack(shapes, {.ranks = kRanks});
+  FusedPicture picture{
+      .title = "linear_fc1.weight [10, 4] of a gated layer on 4 ranks",
+      .about = "W and V are its halves; Megatron-FSDP cuts the buffer in which it is, with its bias"};
+  const i64 half = shapes[0].items() / 2;
+  picture.cut.parts = {{"_w", {0, half}}, {"_v", {half, 2 * half}}};
+  for (i64 rank = 0; rank < kRanks; rank++) picture.cut.shares.push_back({rank, item_range(buffer, 0, rank)});
+  return fused_text(picture, 96);
+}
+
 void write_code(JsonWriter& json, const CodeInfo& info) {
   json.field("code", code_name(info.code)).field("exit", static_cast<int>(info.exit));
   json.field("title", info.title).field("explanation", explanation_of(info));
+  const std::string picture = picture_of(info.code);
+  picture.empty() ? json.null_field("picture") : json.field("picture", picture);
 }
 
 }  // namespace
@@ -106,6 +128,7 @@ Exit explain_command(CommandLine& line) {
       out.line(cat(out.styled(Style::kBold, cat(code_name(info.code), ": ", info.title)), "\n\n",
                    explanation_text(explanation_of(info)), "\nExit status ", static_cast<int>(info.exit),
                    "."));
+      if (const std::string picture = picture_of(info.code); !picture.empty()) out.write(cat("\n", picture));
     }
   } else if (out.json()) {
     json.begin_answer("explain", true).key("codes").begin_array();

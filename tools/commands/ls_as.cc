@@ -7,23 +7,11 @@
 // bytes of each tensor from the Hugging Face files.
 #include "tools/commands/ls_as.h"
 
-#include "convert/dialects/fsdp/run.h"
 #include "convert/jobs/held_tensors.h"
-#include "convert/keys/name_rules.h"
-#include "convert/keys/value_options.h"
-#include "convert/open/source_model.h"
+#include "convert/rank/rank_share.h"
 #include "core/base/error.h"
-#include "core/base/notes.h"
-#include "core/hybrid/pattern.h"
-#include "hf/model.h"
-#include "hf/model_options.h"
 #include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
-#include "mappings/fsdp/layout.h"
-#include "mappings/model/expand.h"
-#include "mappings/model/parameter.h"
-#include "mappings/model/respelling.h"
-#include "mappings/model/run_setup.h"
 #include "tools/answers/tensors/held.h"
 #include "tools/options/command_line.h"
 #include "tools/render/answer_json.h"
@@ -34,12 +22,11 @@
 namespace mckpt::impl {
 namespace {
 
-void write_json(Output& out, bool lines, std::span<const HeldTensor> held, i64 rank,
-                std::span<const std::string> digests) {
+void write_json(Output& out, bool lines, const HeldList& list, i64 rank) {
   AnswerJson json(out);
   if (!lines) json.begin_answer("ls", true).key("tensors").begin_array();
-  for (std::size_t i = 0; i < held.size(); i++) {
-    write_held(json, held[i], rank, digests.empty() ? nullptr : &digests[i]);
+  for (std::size_t i = 0; i < list.held.size(); i++) {
+    write_held(json, list, i, rank);
     if (lines) out.write("\n");
   }
   if (lines) return;
@@ -85,72 +72,42 @@ void LsAs::declare(CommandLine& line) {
   run_.declare(line);
 }
 
-// Throws if a name in --freeze or --dtype-rule matches no parameter of any rank. A name that only this rank
-// lacks is right.
-void LsAs::refuse_unmatched(const ModelMap& map, const RunSetup& setup) const {
-  const DtypeRules rules = run_.values.options().rules;
-  const FrozenNames frozen = run_.fsdp.frozen();
-  if (frozen.empty() && rules.empty()) return;
-  std::vector<ModelParameter> all = map.parameters(Grid{}, Cell{}, setup);
-  frozen.refuse_unmatched(all);
-  std::vector<std::string> names;
-  if (as_ == "fsdp")
-    for (FsdpTensor& t : FsdpLayout(all, map.model(), Grid{}, run_.fsdp.setup(Grid{})).tensors(Cell{}))
-      names.push_back(std::move(t.key));
-  else
-    for (const ModelParameter& p : all) names.push_back(p.name);
-  rules.refuse_unmatched(std::ssize(names), [&](i64 i) -> std::string_view { return names[i]; });
+ShareRun LsAs::asked() const {
+  ShareRun run;
+  run.grid = run_.grid.grid();
+  run.model = run_.model.options(), run.values = run_.values.options();
+  run.fsdp = run_.fsdp.setup(run.grid), run.frozen = run_.fsdp.frozen();
+  run.spelling = run_.spelling.spelling(), run.hybrid_pattern = run_.pattern.text();
+  return run;
 }
 
 Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorChoice& choice, bool digest,
                int threads) {
-  Grid grid = run_.grid.grid();
-  Cell cell = cell_of(grid, rank_);
-  HfModelOptions reading = run_.model.options();
-  reading.shapes_only = !digest;
-  reading.bad_numbers = BadNumbers::kShow;
-  HfModel model = open_hf_model(digest ? path : folder_with_config(path, reading.files), reading);
-  const ModelMap& map = *model.map;
-
-  const ValueOptions values = run_.values.options();
-  const FsdpSetup sharding = run_.fsdp.setup(grid);
   const bool fsdp = as_ == "fsdp";
-  const std::optional<LayerPattern> pattern = run_.pattern.pattern();
-  if (fsdp) refuse_unlike_v2(grid, sharding);
-  RunSetup setup{vocab_rows(map.model(), map.family(), grid.tp, values.vocab),
-                 values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr,
-                 run_.spelling.spelling()};
-  StoredTypes types{values.dtype, [&](std::string_view name) { return values.rules.of(name); }};
-  if (fsdp) {
-    refuse_other_types(sharding, values);
-    follow_engine(sharding, setup, types);
-  }
-  refuse_without_effect(setup.spelling, map, setup);
-  std::vector<ModelParameter> parameters = map.parameters(grid, cell, setup);
+  const ShareForm form = fsdp ? ShareForm::kSaved : ShareForm::kAtRunTime;
+  const RankShare share(path, asked(), rank_, form, digest);
   if (std::string text = run_.grid.note(); !text.empty()) note(flags, text);
-  print_notes(flags, notes_of(model));
-  if (std::string text = padding_note(map.model(), setup, grid.tp); !text.empty()) note(flags, text);
-  run_.fsdp.frozen().apply(parameters);
-  const HolderRank holder{map.model(), grid, cell};
-  std::vector<HeldTensor> held =
-      fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, sharding), holder, types)
-           : held_at_run_time(parameters, holder, types);
-  refuse_unmatched(map, setup);
+  print_notes(flags, share.notes());
+  std::vector<HeldTensor> held = share.held(form);
   choose(choice, held);
 
   std::vector<std::string> digests;
   if (digest) {
-    for (const std::string& pair : unlike_copies(model, threads))
+    for (const std::string& pair : unlike_copies(share.model(), threads))
       warn(flags, cat(pair, ", but should be a copy of it; the copy is not read"));
-    digests = digests_of(flags, model, held, threads);
+    digests = digests_of(flags, share.model(), held, threads);
   }
+  std::vector<ParameterMarks> marks;  // Megatron-FSDP saves none
+  for (const HeldTensor& h : held)
+    if (!fsdp) marks.push_back(share.marks(h));
+  const HeldList list{held, digests, marks, fsdp};
   Output out(flags);
   if (out.json())
-    write_json(out, flags.jsonl, held, rank_, digests);
+    write_json(out, flags.jsonl, list, rank_);
   else if (flags.quiet)
     for (const HeldTensor& h : held) out.line(escaped(h.name));
   else
-    write_held(out, held, fsdp, digests);
+    write_held(out, list);
   out.flush();
   return Exit::kOk;
 }

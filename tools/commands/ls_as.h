@@ -1,9 +1,9 @@
 // mckpt ls HF_DIR --as megatron|fsdp: what one rank of a Megatron run would hold of a Hugging Face model.
 //
 //   $ mckpt ls tiny_qwen3_moe --as megatron --tp 2 --rank 1 '*layers.0.self*qkv*'
-//   name                                                          dtype     shape     bytes
-//   decoder.layers.0.self_attention.linear_qkv.layer_norm_weight  bfloat16  [16]         32
-//   decoder.layers.0.self_attention.linear_qkv.weight             bfloat16  [32, 16]  1,024
+//   name                                                          ...  bytes  attributes
+//   decoder.layers.0.self_attention.linear_qkv.layer_norm_weight  ...     32  sequence_parallel
+//   decoder.layers.0.self_attention.linear_qkv.weight             ...  1,024  tensor_model_parallel, partition_dim 0
 //
 //   $ mckpt ls tiny_qwen3_moe --as fsdp --tp 2 --dp 2 --rank 3 '*layers.0.self*linear_qkv.weight'
 //   name                                                            ...  shape     bytes  held
@@ -19,9 +19,8 @@
 namespace mckpt::impl {
 
 class CommandLine;
-class ModelMap;
 struct GlobalFlags;
-struct RunSetup;
+struct ShareRun;
 struct TensorChoice;
 
 // The options of this form of `ls`, and its answer. Declared beside the options of `ls` itself, which apply
@@ -35,7 +34,7 @@ class LsAs {
            int threads);
 
  private:
-  void refuse_unmatched(const ModelMap& map, const RunSetup& setup) const;
+  ShareRun asked() const;
 
   std::string as_;
   i64 rank_ = 0;

@@ -14,8 +14,10 @@
 #include "io/store/store.h"
 #include "options/fields.h"
 #include "page/data/checkpoint_picture.h"
+#include "page/data/fused_picture.h"
 #include "page/html/pages.h"
 #include "page/picture_file.h"
+#include "page/svg/fused_svg.h"
 #include "page/svg/shard_map_svg.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/plot_as.h"
@@ -42,12 +44,26 @@ void write_answer(Output& out, const CheckpointPicture& p, const std::string& pa
   json.end_answer();
 }
 
-// The memory of a rank is a drawing alone.
-Exit draw_memory(const CommandLine& line, const PlotAs& as, const std::string& path, const std::string& file,
-                 PictureForm form) {
-  if (form != PictureForm::kSvg)
-    throw Error(Code::kUsage, "--memory is for an SVG drawing").found(escaped(file, 4096));
-  const std::string text = as.memory_drawing(line, path);
+// The pictures of a plan that are not a checkpoint's.
+std::string special_drawing(const CommandLine& line, const PlotAs& as, const std::string& path,
+                            const TensorChoice& choice, const std::string& file, PictureForm form) {
+  if (as.memory()) {
+    if (form != PictureForm::kSvg)
+      throw Error(Code::kUsage, "--memory is for an SVG drawing").found(escaped(file, 4096));
+    if (!choice.all()) throw Error(Code::kUsage, "--memory is of the whole model: it takes no GLOB");
+    return as.memory_drawing(line, path);
+  }
+  if (form == PictureForm::kHtml)
+    throw Error(Code::kUsage, "--parts is for an SVG drawing or a text").found(escaped(file, 4096));
+  const FusedPicture picture = as.parts_picture(line, path, choice);
+  constexpr i64 kTextColumns = 120;
+  return form == PictureForm::kSvg ? fused_svg(picture)
+                                   : cat(picture_mark(), fused_text(picture, kTextColumns));
+}
+
+Exit draw_special(const CommandLine& line, const PlotAs& as, const std::string& path,
+                  const TensorChoice& choice, const std::string& file, PictureForm form) {
+  const std::string text = special_drawing(line, as, path, choice, file, form);
   write_picture(file, text);
   Output out(line.flags());
   if (out.json()) {
@@ -87,6 +103,7 @@ Exit plot_command(CommandLine& line) {
   line.example("mckpt plot ckpt -o ckpt.html");
   line.example("mckpt plot model.safetensors '*.mlp.*' --stats -o mlp.html");
   line.example("mckpt plot Qwen3-30B-A3B --as fsdp --tp 2 --ep 4 --dp 8 -o plan.svg");
+  line.example("mckpt plot Qwen3-30B-A3B '*.0.*fc1.weight0' --as fsdp --parts -o parts.svg");
   line.parse();
   chosen.settle();
   const std::string& path = chosen.only("plot");
@@ -97,9 +114,11 @@ Exit plot_command(CommandLine& line) {
     throw Error(Code::kUsage, "--stats is for an HTML page").found(escaped(file, 4096));
   if (stats && as.chosen()) throw Error(Code::kUsage, "--stats reads values, and a plan has none");
   check_picture_path(file);
-  if (as.memory() && !chosen.choice.pattern.empty())
-    throw Error(Code::kUsage, "--memory is of the whole model: it takes no GLOB");
-  if (as.memory()) return draw_memory(line, as, path, file, form);
+  if (as.memory() && as.parts()) throw Error(Code::kUsage, "--memory and --parts are two pictures");
+  if (as.memory() || as.parts()) return draw_special(line, as, path, chosen.choice, file, form);
+  if (form == PictureForm::kText)
+    throw Error(Code::kUsage, "a picture in text is of the parts of a parameter: --parts")
+        .found(escaped(file, 4096));
 
   const GlobalFlags& flags = line.flags();
   const std::unique_ptr<Store> store =

@@ -6,15 +6,19 @@
 #include "convert/plan/targets/fsdp.h"
 #include "convert/plan/targets/planned_store.h"
 #include "convert/plan/targets/torch_dist.h"
+#include "convert/rank/fused_parameter.h"
+#include "convert/rank/rank_share.h"
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
 #include "core/hybrid/pattern.h"
 #include "core/hybrid/spellings.h"
 #include "hf/model.h"
+#include "io/choice/tensor_choice.h"
 #include "io/store/store.h"
 #include "mappings/fsdp/memory_table.h"
 #include "mappings/fsdp/model_packing.h"
 #include "mappings/model/expand.h"
+#include "page/data/fused_picture.h"
 #include "page/data/memory_picture.h"
 #include "page/svg/memory_svg.h"
 #include "tools/options/command_line.h"
@@ -49,7 +53,32 @@ void PlotAs::declare(CommandLine& line) {
   line.flag(
       "--memory", memory_,
       "with --as fsdp: draw the memory of a rank, by engine and strategy, as `mckpt layout --memory` lists it");
+  line.flag(
+      "--parts", parts_,
+      "with --as fsdp, and a GLOB of one fused parameter: draw its parts (W and V; q, k, v, z, b and a) beside the items of the ranks, and into which part they go if parts are cut by a rank's own number of items; .svg or .txt");
   run_.declare(line);
+}
+
+FusedPicture PlotAs::parts_picture(const CommandLine& line, const std::string& path,
+                                   const TensorChoice& choice) const {
+  if (as_ != "fsdp") throw Error(Code::kUsage, "--parts has a meaning only with --as fsdp");
+  if (choice.all()) throw Error(Code::kUsage, "--parts takes a GLOB of one parameter");
+  ShareRun run;
+  run.grid = run_.grid.grid(), run.model = run_.model.options(), run.values = run_.values.options();
+  run.fsdp = run_.fsdp.setup(run.grid), run.frozen = run_.fsdp.frozen();
+  run.spelling = run_.spelling.spelling(), run.hybrid_pattern = run_.pattern.text();
+  FusedParameter fused = fused_parameter(path, run, choice);
+  if (std::string text = run_.grid.note(); !text.empty()) note(line.flags(), text);
+  print_notes(line.flags(), fused.notes);
+  FusedPicture picture{.title = std::move(fused.name)};
+  picture.about = cat(to_string(fused.shape), ", ", counted(fused.shape.items(), "item"),
+                      fused.expert      ? " on the ranks of its expert mesh"
+                      : run.grid.tp > 1 ? " of tensor-parallel rank 0"
+                                        : "",
+                      "  |  ", to_string(run.grid), "  |  ", engine_name(run.fsdp.engine), " ",
+                      strategy_name(run.fsdp.strategy));
+  picture.cut = std::move(fused.cut);
+  return picture;
 }
 
 HfToFsdpOptions PlotAs::of_fsdp(const std::string& folder, int threads) const {

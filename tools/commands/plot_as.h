@@ -13,7 +13,9 @@ namespace mckpt::impl {
 
 class CommandLine;
 class Store;
+struct FusedPicture;
 struct HfToFsdpOptions;
+struct TensorChoice;
 
 // The options of this form of `plot`.
 class PlotAs {
@@ -22,6 +24,11 @@ class PlotAs {
   bool chosen() const { return !as_.empty(); }
   // The planned checkpoint; what was chosen and inferred is noted. pre: chosen(), and the line was parsed.
   std::unique_ptr<Store> plan(const CommandLine& line, const std::string& path, int threads) const;
+  // --parts: the parts of one parameter, in place of the checkpoint.
+  bool parts() const { return parts_; }
+  // Their picture. pre: parts(), and the line was parsed.
+  FusedPicture parts_picture(const CommandLine& line, const std::string& path,
+                             const TensorChoice& choice) const;
   // --memory: the memory of a rank of the run, in place of its checkpoint.
   bool memory() const { return memory_; }
   // Its drawing. pre: memory(), and the line was parsed.
@@ -31,7 +38,7 @@ class PlotAs {
   HfToFsdpOptions of_fsdp(const std::string& folder, int threads) const;
 
   std::string as_;
-  bool memory_ = false;
+  bool memory_ = false, parts_ = false;
   HfRunFlags run_{"auto"};
 };
 

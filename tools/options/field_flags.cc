@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
+#include "options/field_list.h"
 #include "tools/options/command_line.h"
 #include "tools/render/setting_names.h"
 
@@ -84,6 +85,10 @@ bool FieldFlags::is_wanted(const Field& field) const {
 
 void FieldFlags::heading(std::string_view title) {
   if (only_.empty()) line_.heading(std::string(title));
+}
+
+void FieldFlags::only_with(std::string_view field) {
+  if (only_.empty()) line_.only_with(cat("--", flag_of_field(field)));
 }
 
 void FieldFlags::casts() {

@@ -31,6 +31,7 @@ class FieldFlags final : public FieldVisitor {
   void on_casts(std::function<void()> fn) { on_casts_ = std::move(fn); }
 
   void heading(std::string_view title) override;
+  void only_with(std::string_view field) override;
   void casts() override;
   void field(const Field& field, FieldValue value) override;
 

@@ -1,7 +1,33 @@
 // Words are read one after the other, so that the first wrong one is named.
 #include "convert/asked/compare.h"
 
+#include "core/fsdp/complete_grid.h"
+
 namespace mckpt::impl {
+namespace {
+
+// The words of the run are read at once, and its size when the dump is open.
+std::optional<LiveSide> live_side(const mckpt::LiveRank& o, const HfModelOptions& model) {
+  if (o.live.empty()) return std::nullopt;
+  if (o.live != "megatron" && o.live != "fsdp")
+    throw Error(Code::kUsage, "`live` is not a way to hold a model")
+        .expected("megatron or fsdp")
+        .found(escaped(o.live));
+  ShareRun run;
+  run.model = model, run.values = value_options(o.values);
+  run.frozen = frozen_of(o.fsdp), run.spelling = spelling_in(o.spelling);
+  run.hybrid_pattern = o.hybrid_pattern;
+  const Grid sizes = sizes_of(o.grid);
+  return LiveSide{
+      .fsdp = o.live == "fsdp", .rank = o.rank, .run = [=, dp = o.grid.dp, fsdp = o.fsdp](i64 world) {
+        ShareRun of_world = run;
+        of_world.grid = grid_of_ranks(sizes, dp, world);
+        of_world.fsdp = setup_of(fsdp, of_world.grid);
+        return of_world;
+      }};
+}
+
+}  // namespace
 
 VerifyOptions verify_options(const mckpt::VerifyOptions& options, const Opening& what) {
   VerifyOptions how{.threads = options.threads,
@@ -32,6 +58,7 @@ DiffOptions diff_options(const mckpt::DiffOptions& options, const Opening& what)
   how.comparing.path_tp = options.path_tp, how.comparing.path_etp = options.path_etp;
   how.comparing.model_dict = model_dict_of(options.model_dict);
   how.comparing.threads = options.threads;
+  how.live = live_side(options.of_rank, how.comparing.opening.model);
   return how;
 }
 

@@ -18,11 +18,22 @@
 namespace mckpt::impl {
 namespace {
 
+// All rows of the parameter.
+Piece whole_piece(const ModelParameter& p) { return {"", 0, p.shape().rank() > 0 ? p.shape()[0] : 1}; }
+
 // The parameter as one tensor that the rank holds completely, under its name at run time.
 HeldTensor whole(const ModelParameter& p, DType dtype) {
   const Shape& shape = p.shape();
   std::vector<i64> sizes(shape.dims().begin(), shape.dims().end());
-  return {p.name, &p, shape, std::vector<i64>(sizes.size(), 0), sizes, {0, shape.items()}, dtype};
+  std::vector<i64> offsets(sizes.size(), 0);
+  return {.name = p.name,
+          .parameter = &p,
+          .shape = shape,
+          .offsets = std::move(offsets),
+          .sizes = std::move(sizes),
+          .items = {0, shape.items()},
+          .dtype = dtype,
+          .piece = whole_piece(p)};
 }
 
 std::vector<RowRange> cp_slice_on(const HolderRank& rank, const ModelParameter& p) {
@@ -65,26 +76,55 @@ std::vector<HeldTensor> held_as_saved(const std::vector<ModelParameter>& paramet
     DType dtype = types.of(p, t.key);
     out.push_back({std::move(t.key), &p, t.global, std::move(t.offsets), std::move(t.sizes), t.items, dtype});
     out.back().cp_rows = rows_of_piece(cp_slice_on(rank, p), p, key.piece);
+    out.back().piece = key.piece;
   }
   return out;
 }
 
-std::vector<std::string> held_digests(const Store& store, std::span<const HeldTensor> held, int threads,
+std::vector<HeldTensor> held_wrapped(const std::vector<ModelParameter>& parameters, const FsdpLayout& layout,
+                                     const HolderRank& rank, const StoredTypes& types) {
+  std::vector<HeldTensor> out;
+  for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++) {
+    const ModelParameter& p = parameters[i];
+    FsdpTensor t = layout.share({i, whole_piece(p)}, rank.cell);
+    HeldTensor held = whole(p, types.of(p, p.name));
+    held.shape = t.global, held.offsets = std::move(t.offsets), held.sizes = std::move(t.sizes);
+    held.items = t.items;
+    out.push_back(std::move(held));
+  }
+  return out;
+}
+
+i64 HeldItems::bytes() const {
+  i64 items = 0;
+  for (const ItemRange& r : ranges) items += r.items();
+  return dtype_bytes(dtype, items);
+}
+
+std::vector<std::string> item_digests(const Store& store, std::span<const HeldItems> wanted, int threads,
                                       const std::function<void(i64 bytes)>& progress) {
   StoreFiles files(store);
   std::vector<std::unique_ptr<HoldingReader>> readers;
   for (int i = 0; i < threads; i++) readers.push_back(std::make_unique<HoldingReader>(store, files));
-  std::vector<std::string> digests(held.size());
-  parallel_for(std::ssize(held), threads, [&](int worker, i64 i) {
-    const HeldTensor& h = held[i];
+  std::vector<std::string> digests(wanted.size());
+  parallel_for(std::ssize(wanted), threads, [&](int worker, i64 i) {
+    const HeldItems& w = wanted[i];
     Sha256 sha;
-    readers[worker]->read(*h.parameter, h.items, h.dtype, [&](std::span<const u8> bytes) {
-      sha.update(bytes);
-      progress(std::ssize(bytes));
-    });
+    for (const ItemRange& range : w.ranges)
+      readers[worker]->read(*w.parameter, range, w.dtype, [&](std::span<const u8> bytes) {
+        sha.update(bytes);
+        progress(std::ssize(bytes));
+      });
     digests[i] = sha.hex_digest();
   });
   return digests;
+}
+
+std::vector<std::string> held_digests(const Store& store, std::span<const HeldTensor> held, int threads,
+                                      const std::function<void(i64 bytes)>& progress) {
+  std::vector<HeldItems> wanted;
+  for (const HeldTensor& h : held) wanted.push_back({h.parameter, {h.items}, h.dtype});
+  return item_digests(store, wanted, threads, progress);
 }
 
 }  // namespace mckpt::impl

@@ -18,6 +18,7 @@
 #include "core/items/dtype.h"
 #include "core/items/item_run.h"
 #include "core/items/shape.h"
+#include "mappings/rule.h"
 
 namespace mckpt::impl {
 
@@ -41,6 +42,7 @@ struct HeldTensor {
   // The rows of the tensor with which the rank computes, if context parallelism gives it a part of those that
   // its tensor-parallel rank has; else nothing.
   std::vector<RowRange> cp_rows = {};
+  Piece piece = {};  // the rows of the parameter that the tensor of that name has on this cell
 
   i64 local_bytes() const { return dtype_bytes(dtype, items.items()); }
 };
@@ -61,6 +63,24 @@ std::vector<HeldTensor> held_at_run_time(const std::vector<ModelParameter>& para
 std::vector<HeldTensor> held_as_saved(const std::vector<ModelParameter>& parameters, const FsdpLayout& layout,
                                       const HolderRank& rank, const StoredTypes& types);
 
+// The tensors of a rank under Megatron-FSDP at run time: whole parameters under their names there, with the
+// boxes that the flat buffers give.
+std::vector<HeldTensor> held_wrapped(const std::vector<ModelParameter>& parameters, const FsdpLayout& layout,
+                                     const HolderRank& rank, const StoredTypes& types);
+
+// Items of a parameter as a rank may hold them: ranges of its local order, one after the other.
+struct HeldItems {
+  const ModelParameter* parameter;
+  std::vector<ItemRange> ranges;
+  DType dtype;
+
+  i64 bytes() const;
+};
+
+// The SHA-256 of the bytes of each, in its type. pre: as for held_digests(). Throws kBadCast.
+std::vector<std::string> item_digests(
+    const Store& store, std::span<const HeldItems> wanted, int threads,
+    const std::function<void(i64 bytes)>& progress = [](i64) {});
 // The SHA-256 of the bytes of each tensor, in the type in which it is held. pre: the store has the tensors of
 // the model's source table, in that order. Reads the store's files with `threads` threads.
 std::vector<std::string> held_digests(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "mckpt/options.h"
+#include "mckpt/run.h"
 
 namespace mckpt {
 
@@ -50,6 +51,19 @@ struct CompareOptions {
   int threads = 1;
 };
 
+// A rank of a training run whose dump (rank_dump.py of the Python package) is one side of a diff; the other
+// side is the folder of the run's Hugging Face model.
+struct LiveRank {
+  std::string live{};  // how the rank holds it: megatron, fsdp (Megatron-FSDP); "": neither side is a dump
+  std::optional<std::int64_t> rank{};     // none: the rank that the dump says
+  Grid grid{};                            // `dp`: by default it follows from the ranks that the dump says
+  Fsdp fsdp{};                            // with `live` fsdp
+  Values values{.params_dtype = "auto"};  // types at run time, and of main weights
+  // As in ToFsdp; none: the names of the dump decide.
+  std::vector<std::string> spelling{};
+  std::string hybrid_pattern{};
+};
+
 struct DiffOptions {
   SourceOptions opening{};                            // of both; its ranks are the ranks of `b`
   std::optional<std::int64_t> path_tp{}, path_etp{};  // ranks that wrote `a`, if it does not say so
@@ -63,6 +77,7 @@ struct DiffOptions {
   bool regex = false;
   // A file that ends in .html, which gets a page of the change by layer and module; "": none
   std::string html{};
+  LiveRank of_rank{};
   int threads = 1;
 };
 

@@ -15,7 +15,7 @@ using Kind = DiffRow::Kind;
 
 void add_row(ChangeCell& cell, const DiffRow& r) {
   cell.only_a += r.kind == Kind::kOnlyA, cell.only_b += r.kind == Kind::kOnlyB;
-  cell.header += r.kind == Kind::kShape || r.kind == Kind::kDtype;
+  cell.header += r.kind == Kind::kShape || r.kind == Kind::kDtype || r.kind == Kind::kAttribute;
   cell.casts += r.kind == Kind::kCast;
   if (r.kind != Kind::kValues) return;
   (r.alike() ? cell.within : cell.differ)++;

@@ -22,6 +22,7 @@ PYTHON
 cp -r "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe Qwen3-30B-A3B
 cp -r Qwen3-30B-A3B Qwen3-0.6B
 mkdir kept
+cp "$MCKPT_SOURCE"/test_data/live_ranks/tiny_qwen3_moe.tp2_rank1.json kept/rank1.json
 "$mckpt" convert hf-to-fsdp Qwen3-30B-A3B kept/ckpt --tp 2 --ep 4 --iteration 1000 --no-sync -q >out
 "$mckpt" export kept/ckpt out_hf --max-shard-size 5GB --no-sync -q >out
 mv out_hf/model.safetensors kept

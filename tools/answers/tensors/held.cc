@@ -17,6 +17,7 @@
 #include "core/items/move.h"
 #include "core/items/shape.h"
 #include "io/json/json_writer.h"
+#include "mappings/model/parameter_marks.h"
 #include "tools/render/output.h"
 #include "tools/render/text_table.h"
 
@@ -38,9 +39,27 @@ std::string rows_text(const HeldTensor& h) {
   return text;
 }
 
+// "tensor_model_parallel, partition_dim 0": what is not as in a parameter without attributes.
+std::string marks_text(const ParameterMarks& m) {
+  std::string text;
+  auto add = [&](std::string_view part) { text += cat(text.empty() ? "" : ", ", part); };
+  if (m.tensor_model_parallel) add("tensor_model_parallel");
+  if (m.partition_dim >= 0) add(cat("partition_dim ", m.partition_dim));
+  if (m.sequence_parallel) add("sequence_parallel");
+  if (!m.allreduce) add("allreduce False");
+  return text;
+}
+
+void write_marks(JsonWriter& json, const ParameterMarks& m) {
+  json.key("attributes").begin_object().field("tensor_model_parallel", m.tensor_model_parallel);
+  json.field("partition_dim", i64{m.partition_dim}).field("sequence_parallel", m.sequence_parallel);
+  json.field("allreduce", m.allreduce).end_object();
+}
+
 }  // namespace
 
-void write_held(JsonWriter& json, const HeldTensor& h, i64 rank, const std::string* sha256) {
+void write_held(JsonWriter& json, const HeldList& list, std::size_t i, i64 rank) {
+  const HeldTensor& h = list.held[i];
   json.begin_object()
       .field("name", h.name)
       .field("dtype", dtype_name(h.dtype))
@@ -53,6 +72,7 @@ void write_held(JsonWriter& json, const HeldTensor& h, i64 rank, const std::stri
     json.field("bytes", h.local_bytes()).end_object();
   }
   json.end_array();
+  if (!list.marks.empty()) write_marks(json, list.marks[i]);
   if (!h.cp_rows.empty()) {
     json.key("cp_rows").begin_array();
     for (const RowRange& r : h.cp_rows) {
@@ -61,26 +81,27 @@ void write_held(JsonWriter& json, const HeldTensor& h, i64 rank, const std::stri
     }
     json.end_array();
   }
-  if (sha256) json.field("sha256", *sha256);
+  if (!list.digests.empty()) json.field("sha256", list.digests[i]);
   json.end_object();
 }
 
-void write_held(Output& out, std::span<const HeldTensor> held, bool boxes,
-                std::span<const std::string> digests) {
+void write_held(Output& out, const HeldList& list) {
   using enum Align;
   std::vector<TextTable::Column> columns = {
       {"name", kLeft}, {"dtype", kLeft}, {"shape", kLeft}, {"bytes", kRight}};
-  if (!digests.empty()) columns.push_back({"sha256", kLeft});
-  if (boxes) columns.push_back({"held", kLeft});
-  bool slices = std::ranges::any_of(held, [](const HeldTensor& h) { return !h.cp_rows.empty(); });
+  if (!list.digests.empty()) columns.push_back({"sha256", kLeft});
+  if (list.boxes) columns.push_back({"held", kLeft});
+  if (!list.marks.empty()) columns.push_back({"attributes", kLeft});
+  bool slices = std::ranges::any_of(list.held, [](const HeldTensor& h) { return !h.cp_rows.empty(); });
   if (slices) columns.push_back({"cp rows", kLeft});
   TextTable table(std::move(columns));
-  for (std::size_t i = 0; i < held.size(); i++) {
-    const HeldTensor& h = held[i];
+  for (std::size_t i = 0; i < list.held.size(); i++) {
+    const HeldTensor& h = list.held[i];
     std::vector<std::string> cells = {escaped(h.name), std::string(dtype_name(h.dtype)), to_string(h.shape),
                                       with_commas(h.local_bytes())};
-    if (!digests.empty()) cells.push_back(digests[i]);
-    if (boxes) cells.push_back(box_text(h));
+    if (!list.digests.empty()) cells.push_back(list.digests[i]);
+    if (list.boxes) cells.push_back(box_text(h));
+    if (!list.marks.empty()) cells.push_back(marks_text(list.marks[i]));
     if (slices) cells.push_back(rows_text(h));
     table.row(std::move(cells));
   }

@@ -4,8 +4,11 @@
 //   {"name": "model.module.decoder.layers.0.self_attention.linear_qkv.weight", "dtype": "bfloat16",
 //    "shape": [64, 16], "bytes": 2048, "file": null, "offset": null,
 //    "chunks": [{"rank": 3, "offsets": [44, 0], "sizes": [20, 16], "file": null, "offset": null, "bytes": 640}]}
+//
+// At run time the attributes that Megatron sets on the parameter follow, in text those without their defaults.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 
@@ -16,11 +19,18 @@ namespace mckpt::impl {
 class JsonWriter;
 class Output;
 struct HeldTensor;
+struct ParameterMarks;
 
-// `boxes`: with the box that the rank holds. `digests`: one for each, or none.
-void write_held(Output& out, std::span<const HeldTensor> held, bool boxes,
-                std::span<const std::string> digests);
-// One object. `sha256`: null where it was not asked for.
-void write_held(JsonWriter& json, const HeldTensor& held, i64 rank, const std::string* sha256);
+// `digests` and `marks`: one for each tensor, or none.
+struct HeldList {
+  std::span<const HeldTensor> held;
+  std::span<const std::string> digests;
+  std::span<const ParameterMarks> marks;
+  bool boxes;  // with the box that the rank holds
+};
+
+void write_held(Output& out, const HeldList& list);
+// The object of tensor `i`.
+void write_held(JsonWriter& json, const HeldList& list, std::size_t i, i64 rank);
 
 }  // namespace mckpt::impl

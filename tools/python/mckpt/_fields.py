@@ -74,6 +74,30 @@ class DiffSettings(TypedDict, total=False):
     map_file: Place
     path_tp: Int
     path_etp: Int
+    live: Optional[Literal["megatron", "fsdp"]]
+    rank: Int
+    tp: Int
+    cp: Int
+    ep: Int
+    etp: Int
+    pp: Int
+    dp: Int
+    hsdp: Int
+    hsdp_outer: Optional[Literal["replicate", "shard"]]
+    engine: Optional[Literal["v1", "v2"]]
+    strategy: Optional[Literal["no_shard", "optim", "optim_grads", "optim_grads_params"]]
+    transformer_units: Flag
+    mamba_units: Flag
+    hybrid_stack_units: Flag
+    units_for: Optional[Literal["full", "sharded"]]
+    freeze: Texts
+    bucket_size: Int
+    spelling: Texts
+    hybrid_pattern: Text
+    vocab_size: Union[int, str, None]
+    params_dtype: DType
+    dtype: DType
+    dtype_rule: Rules
 
 
 class PlotSettings(TypedDict, total=False):
@@ -504,6 +528,30 @@ FIELDS: dict[str, dict[str, str]] = {
         "map_file": "JSON file with rows that override the built-in table, as mckpt mappings draft writes them",
         "path_tp": "tensor-parallel ranks that wrote A, if it does not say so (source_tp describes B)",
         "path_etp": "expert-tensor-parallel ranks that wrote A, if it does not say so",
+        "live": "one side is a dump of a live rank (made by mckpt/rank_dump.py of the Python package), the other its model: compare what the rank holds in a run of Megatron (megatron) or of Megatron-FSDP (fsdp)",
+        "rank": "the rank whose dump it is, by default the one that the dump says; tp varies fastest, then cp, dp, pp",
+        "tp": "tensor-parallel size",
+        "cp": "context-parallel size",
+        "ep": "expert-parallel size",
+        "etp": "expert-tensor-parallel size, 1 by default (not tp)",
+        "pp": "pipeline stages",
+        "dp": "data-parallel size, without cp and including hsdp; by default from the number of ranks that the dump says",
+        "hsdp": "number of HSDP instances",
+        "hsdp_outer": "how HSDP instances are related: replicate or shard",
+        "engine": "v1 (default) or v2 of Megatron-FSDP; v2 saves whole parameters in fp32 under model.<param>",
+        "strategy": "what is sharded: no_shard, optim, optim_grads or optim_grads_params",
+        "transformer_units": "whether transformer layers are FSDP units",
+        "mamba_units": "whether Mamba layers are FSDP units",
+        "hybrid_stack_units": "whether the stacks of a hybrid model are FSDP units: its groups, or without groups the whole stack",
+        "units_for": "strategies that have FSDP units: full (only optim_grads_params) or sharded (later versions)",
+        "freeze": "parameters that are not trained; none: all are trained, also those that the family freezes",
+        "bucket_size": "number of items after which parameters outside FSDP units begin a new bucket; 0: never",
+        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like)",
+        "hybrid_pattern": "the pattern of a hybrid training run with its layers in groups, as in '[*-]M'; names and units follow it",
+        "vocab_size": "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep (refused there), a number, or divisible-by-N (padded to a multiple of tp times N)",
+        "params_dtype": "data type of parameters at run time: auto (from the config), none, bf16, fp16 or fp32",
+        "dtype": "data type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep their type",
+        "dtype_rule": "data type of the tensors whose whole name matches: bf16, fp16 or fp32 (repeatable)",
     },
     "plot": {
         "follow_links": "follow links that lead out of a checkpoint's folder",

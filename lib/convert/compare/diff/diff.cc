@@ -7,6 +7,7 @@
 #include <set>
 
 #include "convert/compare/diff/order.h"
+#include "convert/compare/diff/rank_diff.h"
 #include "convert/compare/differences/objects.h"
 #include "convert/own/memory_names.h"
 #include "core/base/error.h"
@@ -14,6 +15,7 @@
 #include "core/base/text.h"
 #include "hf/adapter/adapted_store.h"
 #include "io/dcp/keys/key.h"
+#include "io/rank_dump/rank_dump.h"
 #include "io/store/open/adapter_base.h"
 #include "io/store/store.h"
 
@@ -207,6 +209,8 @@ std::string_view kind_name(DiffRow::Kind kind) {
       return "shape";
     case Kind::kDtype:
       return "dtype";
+    case Kind::kAttribute:
+      return "attribute";
     case Kind::kValues:
       return "values";
     case Kind::kCast:
@@ -243,7 +247,13 @@ Tolerance ToleranceRules::of(std::string_view tensor) const {
 }
 
 Diff diff(const std::string& a, const std::string& b, const DiffOptions& options, Observer& observer) {
+  if (options.live) return diff_with_rank(a, b, options, observer);
   CompareOptions how = options.comparing;
+  for (const std::string* path : {&a, &b})
+    if (is_rank_dump(*path, how.opening.model.files))
+      throw Error(Code::kUsage, "a dump of a live rank is compared with the model of its run")
+          .file(*path)
+          .help("`live` says how the rank holds it: megatron or fsdp");
   name_base(a, b, how.opening.model.files);
   how.any_type = true;
   const bool first_decides =

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "convert/compare/compare.h"
+#include "convert/rank/live_side.h"
 #include "core/base/int.h"
 #include "io/store/soundness.h"
 #include "io/store/state_part.h"
@@ -28,9 +29,11 @@ class Observer;
 struct DiffRow {
   enum class Kind : u8 {
     kOnlyA,
-    kOnlyB,   // a tensor that one side has; a or b is its type and shape
-    kShape,   // the values were not compared
-    kDtype,   // another type, of which not both are floats of 16 bits or more: the values were not compared
+    kOnlyB,  // a tensor that one side has; a or b is its type and shape
+    kShape,  // the values were not compared
+    kDtype,  // another type, of which not both are floats of 16 bits or more: the values were not compared
+    // An attribute of a parameter of a live rank, or the place of its part, which is named by `at`.
+    kAttribute,
     kValues,  // items differ: the first one is at `at`
     // Another type, or values that one side has as codes and scales. They were compared in a type that has all values of
     // both, and are equal unless the tensor has a row of values too.
@@ -92,6 +95,8 @@ struct DiffOptions {
   // All that is asked is whether the two are alike: without a tolerance nothing is read after the first difference,
   // which is then the only row.
   bool first_decides = false;
+  // One of the two is a dump of a live rank, the other the model (rank_diff.h).
+  std::optional<LiveSide> live{};
 };
 
 // Reads all data of both sides once, and again where they differ. Where one side is the folder of an adapter,

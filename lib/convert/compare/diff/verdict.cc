@@ -89,16 +89,20 @@ std::string same_text(const DiffCounts& c) {
 
 DiffCounts diff_counts(const Diff& diff) {
   DiffCounts c;
-  std::set<std::string_view> unequal;
+  std::set<std::string_view> unequal, headers;
   for (const DiffRow& r : diff.rows) {
     c.only_a += r.kind == Kind::kOnlyA, c.only_b += r.kind == Kind::kOnlyB;
     c.headers += r.kind == Kind::kShape || r.kind == Kind::kDtype;
+    if (r.kind == Kind::kShape || r.kind == Kind::kDtype) headers.insert(r.name);
     c.casts += r.kind == Kind::kCast;
     c.others += r.kind == Kind::kObject || r.kind == Kind::kFile;
     if (r.kind != Kind::kValues) continue;
     (r.alike() ? c.alike : c.values)++;
     unequal.insert(r.name);
   }
+  for (const DiffRow& r : diff.rows)
+    if (r.kind == Kind::kAttribute && !headers.contains(r.name))
+      c.attributes += unequal.insert(r.name).second;
   std::set<std::string_view> equal;
   for (const std::string& name : diff.report.compared)
     if (!unequal.contains(name)) equal.insert(name);

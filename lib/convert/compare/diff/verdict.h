@@ -16,11 +16,12 @@ struct Diff;
 // The tensors of the two sides, counted by name.
 struct DiffCounts {
   i64 values = 0, alike = 0, only_a = 0, only_b = 0, headers = 0, casts = 0, others = 0;
+  i64 attributes = 0;   // tensors of which nothing but attributes differs
   i64 equal = 0;        // compared, and each bit is the same
   i64 equal_casts = 0;  // of two types, and each value is the same
   i64 unread = 0;       // some of their items could not be read, and the others are equal
 
-  i64 tensors_differ() const { return values + only_a + only_b + headers; }
+  i64 tensors_differ() const { return values + only_a + only_b + headers + attributes; }
   i64 tensors() const { return equal + equal_casts + alike + unread + tensors_differ(); }
 };
 
