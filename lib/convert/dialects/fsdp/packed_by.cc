@@ -112,6 +112,7 @@ class Search {
       has_transformer_ |= p.layer_class == UnitClass::kTransformerLayer;
       has_mamba_ |= p.layer_class == UnitClass::kMambaLayer;
       has_second_names_ |= p.alike >= 0;
+      has_groups_ |= p.in_group;
       items_ += Shape(p.dims).items();
     }
   }
@@ -172,6 +173,8 @@ class Search {
     if (has_transformer_ || has_mamba_) add(has_transformer_, has_mamba_, false);
     if (both) add(true, false, false), add(false, true, false);
     if (both) add(false, false, true);
+    // Layers outside of groups can be units beside them.
+    if (both && has_groups_) add(false, true, true), add(true, false, true), add(true, true, true);
     add(false, false, false);
     if (guess.engine == Engine::kV1 && guess.grid.hsdp == 1) {
       guess.shards = false;
@@ -260,7 +263,7 @@ class Search {
   const DcpDialect dialect_;
   const RunSizes* const args_;
   StoredParameters parameters_;
-  bool has_transformer_ = false, has_mamba_ = false, has_second_names_ = false;
+  bool has_transformer_ = false, has_mamba_ = false, has_second_names_ = false, has_groups_ = false;
   i64 items_ = 0;
   std::vector<PackingGuess> guesses_;
   std::vector<PackingGuess>

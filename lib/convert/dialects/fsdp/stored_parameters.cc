@@ -66,6 +66,7 @@ void find_layer(StoredParameter& p) {
       !p.layer.empty() && !member.empty()) {
     p.stack = p.layer;
     p.layer = member;
+    p.in_group = true;
   } else {
     p.stack = std::string(name.substr(0, decoder + std::string_view("decoder").size()));
   }
@@ -80,12 +81,21 @@ std::string numbered_module(std::string_view name) {
   return "";
 }
 
+// A stack in which layers are in groups is not a unit by itself, and neither is the stack of its MTP: the groups
+// are.
+void leave_groups_alone_as_stacks(std::vector<StoredParameter>& all) {
+  if (std::ranges::none_of(all, &StoredParameter::in_group)) return;
+  for (StoredParameter& p : all)
+    if (!p.in_group) p.stack.clear();
+}
+
 // Which mixers each layer has decides its class.
 void find_layers(StoredParameters& out) {
   for (StoredParameter& p : out.all) {
     find_layer(p);
     out.megatron_names |= !p.layer.empty();
   }
+  leave_groups_alone_as_stacks(out.all);
   struct Mixers {
     bool mamba = false, attention = false;
   };

@@ -31,7 +31,9 @@ struct StoredParameter {
   std::vector<StoredPart> parts;  // in the order of their rows
   std::vector<i64> dims;          // of the whole
   std::string layer;  // the module of the layer that owns it, "decoder.layers.3"; "" outside layers
-  std::string stack;  // the group of layers, or the decoder of a hybrid model, around it
+  // The module of the group of layers around it; without groups, the decoder of a hybrid model.
+  std::string stack;
+  bool in_group = false;
   // The class of the layer. A layer with attention and Mamba side by side has neither class. Layers of models
   // without Megatron's names count as kTransformerLayer.
   UnitClass layer_class = UnitClass::kNone;
