@@ -5,6 +5,7 @@ usage: mission_lines_hold.py [LINE...]      runs these lines, and prints what th
 """
 import collections
 import concurrent.futures
+import importlib.util
 import os
 import re
 import signal
@@ -17,7 +18,9 @@ from mckpt_tests.mission_page import VERDICTS, fault, read
 from mckpt_tests.setting import BUILD, MCKPT, SANITIZED, SOURCE
 
 LENGTHS = {"S0": 26, "S1": 26, "S2": 37, "S3": 18, "S4": 25, "C": 15}
-# A command with this word needs these files beside the program. A command with planted/ needs checkpoints that torch made for the test.
+# A command with this word needs these files beside the program, or these packages of Python; one with planted/ needs checkpoints that
+# torch made for the test.
+PACKAGES = {"scripts/logits": ["torch", "transformers"]}
 NEEDS = {"mpirun ": ["libmckpt_mpi.so", "libmckpt_torch.so"], "roundtrip ": ["libmckpt_torch.so"], "hdf5": ["mckpt-hdf5"]}
 PROGRAMS = {
     "mpirun": 'PATH=${PATH#*:} exec "%s/scripts/mpirun" "$@"' % SOURCE,
@@ -36,8 +39,8 @@ def environment(folder):
             f.write("#!/bin/sh\n" + script + "\n")
         os.chmod(f.name, 0o755)
     kept = {name: os.environ[name] for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "TMPDIR") if name in os.environ}
-    return {**kept, "PATH": ":".join([shims, os.path.dirname(MCKPT), os.environ["PATH"]]), "HOME": folder, "LC_ALL": "C.UTF-8", "MCKPT": MCKPT, "MCKPT_PYTHON": sys.executable,
-            "PYTHONPATH": os.path.join(SOURCE, "tests", "support"), "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**kept, "PATH": ":".join([shims, os.path.dirname(MCKPT), os.environ["PATH"]]), "HOME": folder, "LC_ALL": "C.UTF-8",
+            "MCKPT": MCKPT, "MCKPT_PYTHON": sys.executable, "PYTHONPATH": os.path.join(SOURCE, "tests", "support"), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def run(command, work, env):
@@ -54,6 +57,7 @@ def run(command, work, env):
 
 def can_run(command, work):
     missing = [file for word, files in NEEDS.items() if word in command for file in files if not os.path.exists(os.path.join(BUILD, file))]
+    missing += [name for word, names in PACKAGES.items() if word in command for name in names if importlib.util.find_spec(name) is None]
     return not missing and ("planted/" not in command or os.path.isdir(os.path.join(work, "planted")))
 
 

@@ -59,7 +59,7 @@ bool is_shape(std::string_view word) {
 struct ShownModel {
   std::optional<HfModel> model;
   std::optional<Opened> opened;
-  // Of a hybrid checkpoint whose layers are named by group and member; else null.
+  // The pattern of a hybrid checkpoint whose layers are named by group and member; else null.
   std::shared_ptr<const LayerPattern> groups;
 
   const CheckpointModel* checkpoint() const { return opened ? opened->sharded.get() : nullptr; }
