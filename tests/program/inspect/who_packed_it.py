@@ -10,7 +10,7 @@ import tarfile
 import tempfile
 
 from mckpt_tests.checks import expect, finish, need
-from mckpt_tests.models import Models
+from mckpt_tests.models import Models, hybrid_with_mtp
 from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA
 
@@ -105,6 +105,10 @@ expect("packed  by Megatron-FSDP v2" in run.stderr, run.stderr)
 transformer = run_mckpt("layout", os.path.join(WORK.name, "nemotron_h_transformer"))
 asked = run_mckpt("layout", models.path("nemotron_h"), "--dp", "3", "--fsdp-unit", "TransformerLayer")
 same("layout of the units", transformer.stdout.splitlines()[0], asked.stdout.splitlines()[0])
+
+# MTP beside groups has its own stack, which is not a unit either.
+mtp = convert(hybrid_with_mtp(os.path.join(WORK.name, "mtp")), "mtp_groups", "--dp", "3", "--hybrid-pattern", "[ME][*]M[E]/*E", "--fsdp-unit", "HybridStack")
+expect_packing("groups beside MTP", mtp, engine="v1", units=["HybridStack"], dp=3)
 
 # A grouped checkpoint is laid out as it is: its groups by the args, its units by the boxes.
 grouped = run_mckpt("layout", os.path.join(WORK.name, "nemotron_h_groups"))

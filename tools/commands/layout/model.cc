@@ -9,6 +9,7 @@
 
 #include "convert/dialects/fsdp/packed_by.h"
 #include "convert/dialects/fsdp/run.h"
+#include "convert/facts/pattern_args.h"
 #include "convert/keys/name_rules.h"
 #include "convert/keys/value_options.h"
 #include "convert/layers/model_layers.h"
@@ -29,6 +30,7 @@
 #include "io/store/store.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/grouped_names.h"
 #include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
 #include "mappings/model/source_table.h"
@@ -59,8 +61,8 @@ bool is_shape(std::string_view word) {
 struct ShownModel {
   std::optional<HfModel> model;
   std::optional<Opened> opened;
-  // The pattern of a hybrid checkpoint whose layers are named by group and member; else null.
-  std::shared_ptr<const LayerPattern> groups;
+  // The pattern of a hybrid checkpoint whose layers are in groups.
+  std::optional<LayerPattern> groups;
 
   const CheckpointModel* checkpoint() const { return opened ? opened->sharded.get() : nullptr; }
   const ModelMap& map() const { return model ? *model->map : *opened->model()->map; }
@@ -72,8 +74,9 @@ struct ShownModel {
 void find_other_layers(ShownModel& shown, const GlobalFlags& flags) {
   const CheckpointModel& checkpoint = *shown.checkpoint();
   if (!checkpoint.translated() || dcp_dialect(checkpoint.on_disk()) != DcpDialect::kFsdpDtensor) return;
-  shown.groups = pattern_of_members(checkpoint.on_disk(), shown.map());
-  if (!shown.groups)
+  if (!hybrid_pattern(shown.map().model()).empty() && has_grouped_layers(checkpoint.on_disk()))
+    shown.groups = pattern_of_run(checkpoint.on_disk());
+  else
     note(
         flags,
         "the layers have the names of another form than those of the model in config.json: shown is how a run of that model packs them");
@@ -240,7 +243,7 @@ void lay_out(ModelLayout& l, const ShownModel& opened, const LayoutFlags& flags)
   l.types.main_dtype = values.dtype;
   RunSetup setup = run_setup(opened, flags, l.grid.tp);
   const std::optional<LayerPattern> pattern = flags.pattern.pattern();
-  if (opened.groups) setup.groups = opened.groups.get();
+  if (opened.groups) setup.groups = &*opened.groups;
   if (pattern) setup.groups = &*pattern;
   if (Spelling given = flags.spelling.spelling(); !given.usual()) setup.spelling = given;
   refuse_without_effect(setup.spelling, opened.map(), setup);

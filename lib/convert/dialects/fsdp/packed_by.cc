@@ -112,7 +112,6 @@ class Search {
       has_transformer_ |= p.layer_class == UnitClass::kTransformerLayer;
       has_mamba_ |= p.layer_class == UnitClass::kMambaLayer;
       has_second_names_ |= p.alike >= 0;
-      has_groups_ |= p.in_group;
       items_ += Shape(p.dims).items();
     }
   }
@@ -174,7 +173,7 @@ class Search {
     if (both) add(true, false, false), add(false, true, false);
     if (both) add(false, false, true);
     // Layers outside of groups can be units beside them.
-    if (both && has_groups_) add(false, true, true), add(true, false, true), add(true, true, true);
+    if (both && parameters_.has_groups) add(false, true, true), add(true, false, true), add(true, true, true);
     add(false, false, false);
     if (guess.engine == Engine::kV1 && guess.grid.hsdp == 1) {
       guess.shards = false;
@@ -263,7 +262,7 @@ class Search {
   const DcpDialect dialect_;
   const RunSizes* const args_;
   StoredParameters parameters_;
-  bool has_transformer_ = false, has_mamba_ = false, has_second_names_ = false, has_groups_ = false;
+  bool has_transformer_ = false, has_mamba_ = false, has_second_names_ = false;
   i64 items_ = 0;
   std::vector<PackingGuess> guesses_;
   std::vector<PackingGuess>

@@ -81,21 +81,13 @@ std::string numbered_module(std::string_view name) {
   return "";
 }
 
-// A stack in which layers are in groups is not a unit by itself, and neither is the stack of its MTP: the groups
-// are.
-void leave_groups_alone_as_stacks(std::vector<StoredParameter>& all) {
-  if (std::ranges::none_of(all, &StoredParameter::in_group)) return;
-  for (StoredParameter& p : all)
-    if (!p.in_group) p.stack.clear();
-}
-
 // Which mixers each layer has decides its class.
 void find_layers(StoredParameters& out) {
   for (StoredParameter& p : out.all) {
     find_layer(p);
     out.megatron_names |= !p.layer.empty();
+    out.has_groups |= p.in_group;
   }
-  leave_groups_alone_as_stacks(out.all);
   struct Mixers {
     bool mamba = false, attention = false;
   };
