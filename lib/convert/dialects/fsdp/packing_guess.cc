@@ -108,7 +108,7 @@ class Trial {
     auto number = [&](const std::string& module) {
       return units_.try_emplace(module, std::ssize(units_)).first->second;
     };
-    // A stack with groups in it, and that of its MTP, is not a unit: the groups are.
+    // The groups are units; the stack around them is not, and neither is the stack of an MTP depth.
     const bool in_unit_stack = !p.stack.empty() && (p.in_group || !parameters_.has_groups);
     if (guess_.stack_units && in_unit_stack) return number(p.stack);
     const bool unit = (p.layer_class == UnitClass::kTransformerLayer && guess_.transformer_units) ||
