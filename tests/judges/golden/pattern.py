@@ -122,5 +122,5 @@ check_table()
 check_warnings()
 if patterns != 144:
     failures.append(f"{patterns} patterns were checked")
-print(*failures[:20], sep="\n")
+print(*failures[:20], f"{patterns} patterns in two dialects, {len(failures)} failures", sep="\n")
 sys.exit(bool(failures))

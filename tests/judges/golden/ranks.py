@@ -3,7 +3,7 @@
 import os
 
 from mckpt_tests.checks import expect_equal, fail, in_parallel
-from mckpt_tests.golden import finish, listing, sections, sha
+from mckpt_tests.golden import finish, listing, report, sections, sha
 from mckpt_tests.models import GOLDEN, Models
 
 # The real tool read these wrongly (README.md of the golden data): square experts untransposed, and dense layers of a
@@ -81,10 +81,12 @@ def check_plain_queries():
 work = []
 for name in sorted(os.listdir(os.path.join(GOLDEN, "ranks"))):
     head, ranks = sections(f"ranks/{name}")
-    model = name.split(".")[0]
+    model, run = name.split(".")[0], name.removesuffix(".txt")
     check = check_partly if model in WRONG else check_rank
-    work += [(check, (name, model, head, rank, lines)) for rank, lines in enumerate(ranks)]
+    work += [(check, (run, model, head, rank, lines)) for rank, lines in enumerate(ranks)]
 in_parallel(lambda check, args: check(*args), work)
+compared = [args[0] for check, args in work if check is check_rank]
+report({run: f"ranks equal: {compared.count(run)}" for run in compared})
 check_square_experts()
 check_dense_layers("qwen3_moe_mlponly", [0])
 check_dense_layers("qwen3_moe_sparse2", [0, 2])

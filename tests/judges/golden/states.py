@@ -1,10 +1,14 @@
 """Optimizer states of the golden Megatron-FSDP runs, in which every item names itself. `convert reshard` writes them as each of
 these runs did: keys in their order, boxes, the rank that writes them, every value; and from the plain local tensors that ranks
 keep for themselves it makes the pieces that the real code makes of sharded ones. torch writes what goes in and reads what comes out.
+
+usage: states.py [PLAIN_RUN|MODEL...]      the plain tensors of these runs and models alone, with how many pieces were compared
 """
 
 import os
+import sys
 
+from mckpt_tests import checks
 from mckpt_tests.checks import expect_equal, fail, need
 from mckpt_tests.golden import finish, listing, run_flags, sections, sha, text
 from mckpt_tests.models import GOLDEN, Models
@@ -205,6 +209,7 @@ def check_plain(tag):
         *flags,
     )
     back = load_whole(os.path.join(out, "release"), objects=False)
+    pieces = differ = 0
     for rank, lines in enumerate(ranks):
         got, want = [], []
         for line in lines:
@@ -215,6 +220,8 @@ def check_plain(tag):
             got.append(f"{key} {sha(raw_bytes(t.contiguous()))}")
             want.append(f"{key} {digest}")
         expect_equal(f"{tag}: rank {rank}", got, want)
+        pieces, differ = pieces + len(want), differ + sum(g != w for g, w in zip(got, want))
+    print(f"{tag}: {pieces} pieces, {differ} of them differ")
     boxes = {
         f"{key}.{kind} {box}"
         for lines in ranks
@@ -340,6 +347,7 @@ def check_any_cuts(model, tp, world, ep=1, hsdp=1, seed=0):
         if back.get(f"{STATE}{key}.step") != 5:
             wrong.append(f"{key}.step")
     expect_equal(tag, wrong, [])
+    print(f"{tag}: {sum(key.startswith(STATE) for key in back)} states, {len(wrong)} of them differ")
     expect_equal(f"{tag}: {len(back)} tensors", [len(back)], [len(weights) + 3 * sum(not key.endswith('expert_bias') for key in weights)])
     mckpt("verify", out)
 
@@ -604,15 +612,21 @@ def check_expert_numbers():
     )
 
 
+CUTS = {  # tp, world and ep of states that are cut anywhere
+    "tiny_dense1": (1, 4, 1), "qwen3_5": (1, 3, 1), "qwen3_dense": (2, 6, 1), "qwen3_moe": (2, 8, 2),
+}
+
 if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        check_any_cuts(name, *CUTS[name]) if name in CUTS else check_plain(name + ".txt")
+    if sys.argv[1:]:
+        checks.finish(1)
     for name in sorted(os.listdir(os.path.join(GOLDEN, "states"))):
         check_run(name)
     for name in sorted(os.listdir(os.path.join(GOLDEN, "plain"))):
         check_plain(name)
-    check_any_cuts("tiny_dense1", 1, 4)
-    check_any_cuts("qwen3_5", 1, 3)
-    check_any_cuts("qwen3_dense", 2, 6)
-    check_any_cuts("qwen3_moe", 2, 8, ep=2)
+    for name, cuts in CUTS.items():
+        check_any_cuts(name, *cuts)
     check_any_cuts("tiny_moe1", 1, 4, ep=2, hsdp=2)
     for name in sorted(os.listdir(os.path.join(GOLDEN, "plain_saved"))):
         check_plain_saved(name)

@@ -12,7 +12,7 @@ import tempfile
 import zipfile
 
 from mckpt_tests.checks import expect_equal, fail, in_parallel
-from mckpt_tests.golden import finish, is_expert_bias, listing, run_flags, sections, sha, text
+from mckpt_tests.golden import finish, is_expert_bias, listing, report, run_flags, sections, sha, text
 from mckpt_tests.models import GOLDEN, Models
 from mckpt_tests.program import run_mckpt
 
@@ -188,5 +188,7 @@ def check(tag):
             check_saved(tag, folder)
 
 
-in_parallel(check, [(tag,) for tag in sorted(os.listdir(os.path.join(GOLDEN, "fsdp")))])
+tags = sorted(os.listdir(os.path.join(GOLDEN, "fsdp")))
+in_parallel(check, [(tag,) for tag in tags])
+report({tag: "biases equal under other numbers, all else equal" if tag.startswith("gpt_oss") else "every chunk equal" for tag in tags})
 finish(7680, "fsdp", "saved")

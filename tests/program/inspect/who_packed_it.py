@@ -10,7 +10,7 @@ import tarfile
 import tempfile
 
 from mckpt_tests.checks import expect, finish, need
-from mckpt_tests.models import Models
+from mckpt_tests.models import Models, hybrid_with_mtp
 from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA
 
@@ -81,6 +81,8 @@ for model, name, options, want in (
     ("nemotron_h", "transformer", ("--dp", "3", "--fsdp-unit", "TransformerLayer"), {"units": ["TransformerLayer"], "dp": 3}),
     ("nemotron_h", "mamba", ("--dp", "3", "--fsdp-unit", "MambaLayer"), {"units": ["MambaLayer"], "dp": 3}),
     ("nemotron_h", "stack", ("--dp", "3", "--fsdp-unit", "HybridStack"), {"units": ["HybridStack"], "dp": 3}),
+    ("nemotron_h", "groups", ("--dp", "2", "--hybrid-pattern", "[M-]M[*-]", "--fsdp-unit", "HybridStack"), {"units": ["HybridStack"], "dp": 2}),
+    ("nemotron_h", "group_and_mamba", ("--dp", "3", "--hybrid-pattern", "[M-]M[*-]", "--fsdp-unit", "HybridStack,MambaLayer"), {"units": ["MambaLayer", "HybridStack"], "dp": 3}),
     ("nemotron_h", "tp", ("--tp", "2", "--dp", "4", "--hsdp", "2"), {"tp": 2, "dp": 4, "hsdp": 2, "hsdp_outer": "replicate"}),
     ("nemotron_h_moe", "ep", ("--ep", "2", "--dp", "6"), {"ep": 2, "dp": 6}),
     ("qwen3_5", "gdn", ("--tp", "2", "--dp", "5"), {"tp": 2, "dp": 5}),
@@ -103,6 +105,16 @@ expect("packed  by Megatron-FSDP v2" in run.stderr, run.stderr)
 transformer = run_mckpt("layout", os.path.join(WORK.name, "nemotron_h_transformer"))
 asked = run_mckpt("layout", models.path("nemotron_h"), "--dp", "3", "--fsdp-unit", "TransformerLayer")
 same("layout of the units", transformer.stdout.splitlines()[0], asked.stdout.splitlines()[0])
+
+# MTP beside groups has its own stack, which is not a unit either.
+mtp = convert(hybrid_with_mtp(os.path.join(WORK.name, "mtp")), "mtp_groups", "--dp", "3", "--hybrid-pattern", "[ME][*]M[E]/*E", "--fsdp-unit", "HybridStack")
+expect_packing("groups beside MTP", mtp, engine="v1", units=["HybridStack"], dp=3)
+
+# A grouped checkpoint is laid out as it is: its groups by the args, its units by the boxes.
+grouped = run_mckpt("layout", os.path.join(WORK.name, "nemotron_h_groups"))
+asked = run_mckpt("layout", models.path("nemotron_h"), "--dp", "2", "--hybrid-pattern", "[M-]M[*-]", "--fsdp-unit", "HybridStack")
+same("layout of groups", grouped.stdout, asked.stdout)
+expect("another form" not in grouped.stderr and "decoder.layers.2  dense" in grouped.stdout, grouped.stderr + grouped.stdout)
 
 # ---- boxes that are elsewhere: one row of a box goes to its neighbour
 

@@ -10,3 +10,10 @@ expect 0 "$mckpt" convert hf-to-fsdp "$model" run --no-sync
 expect 0 "$mckpt" convert gpt-to-hybrid run hybrid --no-sync --pattern "$pattern"
 expect 0 "$mckpt" convert hybrid-to-gpt hybrid back --no-sync
 expect 0 "$mckpt" verify back --against run
+
+# The same in the common.pt of a torch_dist save by a real run.
+tar xf "$MCKPT_SOURCE/test_data/megatron_runs/dense.tar.xz"
+expect 0 "$mckpt" convert gpt-to-hybrid dense/torch_dist hybrid_dist --no-sync --pattern '*-*-*-*-*-'
+expect 0 "$mckpt" convert hybrid-to-gpt hybrid_dist back_dist --no-sync
+expect 0 "$mckpt" verify back_dist --against dense/torch_dist
+expect 1 "$mckpt" verify hybrid_dist --against dense/torch_dist

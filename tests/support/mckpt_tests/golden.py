@@ -56,6 +56,13 @@ def sha(*parts):
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
+def report(runs):
+    """Prints a line for each run: its text, or how many differences were found in it."""
+    for run, text in sorted(runs.items()):
+        found = sum(failure.startswith((run + " ", run + ",", run + ":")) for failure in checks.failures)
+        print(f"{run}: {found} differences" if found else f"{run}: {text}")
+
+
 def finish(lines, *folders):
     """Ends the test. Exactly so many lines must have been compared; with folders, from every file of theirs."""
     with open(os.path.join(GOLDEN, "contents.txt")) as f:

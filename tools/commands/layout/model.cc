@@ -9,8 +9,10 @@
 
 #include "convert/dialects/fsdp/packed_by.h"
 #include "convert/dialects/fsdp/run.h"
+#include "convert/facts/pattern_args.h"
 #include "convert/keys/name_rules.h"
 #include "convert/keys/value_options.h"
+#include "convert/layers/model_layers.h"
 #include "convert/open/checkpoint.h"
 #include "convert/open/open.h"
 #include "convert/open/options.h"
@@ -28,6 +30,7 @@
 #include "io/store/store.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/grouped_names.h"
 #include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
 #include "mappings/model/source_table.h"
@@ -58,15 +61,22 @@ bool is_shape(std::string_view word) {
 struct ShownModel {
   std::optional<HfModel> model;
   std::optional<Opened> opened;
+  // The pattern of a hybrid checkpoint whose layers are in groups.
+  std::optional<LayerPattern> groups;
 
   const CheckpointModel* checkpoint() const { return opened ? opened->sharded.get() : nullptr; }
   const ModelMap& map() const { return model ? *model->map : *opened->model()->map; }
 };
 
 // A view of names of fsdp_dtensor as the model's own names is made where `convert gpt-to-hybrid` or `group`
-// renamed the layers: a run of the hybrid model, whose layers are units of their own, packs them otherwise.
-void note_other_layers(const CheckpointModel& checkpoint, const GlobalFlags& flags) {
-  if (checkpoint.translated() && dcp_dialect(checkpoint.on_disk()) == DcpDialect::kFsdpDtensor)
+// renamed the layers. The groups of a hybrid model are known by its args; a run of a GPT model that became a
+// hybrid one, whose layers are units of their own, packs them otherwise.
+void find_other_layers(ShownModel& shown, const GlobalFlags& flags) {
+  const CheckpointModel& checkpoint = *shown.checkpoint();
+  if (!checkpoint.translated() || dcp_dialect(checkpoint.on_disk()) != DcpDialect::kFsdpDtensor) return;
+  if (!hybrid_pattern(shown.map().model()).empty() && has_grouped_layers(checkpoint.on_disk()))
+    shown.groups = pattern_of_run(checkpoint.on_disk());
+  else
     note(
         flags,
         "the layers have the names of another form than those of the model in config.json: shown is how a run of that model packs them");
@@ -86,7 +96,7 @@ ShownModel open_model(CommandLine& line, const std::string& path, const LayoutFl
   const OpenAs how{.source = path, .how = flags.source.options()};
   if (std::unique_ptr<Store> store = open_checkpoint_at(path, how.how.model.files)) {
     out.opened.emplace(tell_opened(line.flags(), [&] { return open_sharded(std::move(store), how); }));
-    note_other_layers(*out.checkpoint(), line.flags());
+    find_other_layers(out, line.flags());
     return out;
   }
   for (const char* name : kOfCheckpoints)
@@ -233,6 +243,7 @@ void lay_out(ModelLayout& l, const ShownModel& opened, const LayoutFlags& flags)
   l.types.main_dtype = values.dtype;
   RunSetup setup = run_setup(opened, flags, l.grid.tp);
   const std::optional<LayerPattern> pattern = flags.pattern.pattern();
+  if (opened.groups) setup.groups = &*opened.groups;
   if (pattern) setup.groups = &*pattern;
   if (Spelling given = flags.spelling.spelling(); !given.usual()) setup.spelling = given;
   refuse_without_effect(setup.spelling, opened.map(), setup);

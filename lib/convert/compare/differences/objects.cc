@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/dcp/packing.h"
+#include "io/dcp/run/args.h"
 #include "io/file/parallel.h"
 #include "io/pickle/differences.h"
 #include "io/store/findings.h"
@@ -79,9 +80,19 @@ bool is_of_grid(std::string_view object, std::string_view at) {
   return is_grid_arg(at.substr(1)) || is_reset_arg(at.substr(1));
 }
 
+// The field of the args at a place in an object; "" where another value is there.
+//
+//   args  .num_layers               num_layers
+//   common.pt  .args.num_layers     num_layers
+std::string_view arg_at(std::string_view object, std::string_view at) {
+  constexpr std::string_view kInCommon = ".args.";
+  if (is_common_state(object)) return at.starts_with(kInCommon) ? at.substr(kInCommon.size()) : "";
+  return object == "args" && at.starts_with('.') ? at.substr(1) : "";
+}
+
 // Whether both sides have no layer pattern, one by the value None and one by a missing field.
 bool is_no_pattern(std::string_view object, const PickleDifference& d) {
-  if (object != "args" || !d.at.starts_with('.') || !is_pattern_arg(d.at.substr(1))) return false;
+  if (!is_pattern_arg(arg_at(object, d.at))) return false;
   return (d.expected == "nothing" && d.found == "None") || (d.expected == "None" && d.found == "nothing");
 }
 

@@ -172,6 +172,8 @@ class Search {
     if (has_transformer_ || has_mamba_) add(has_transformer_, has_mamba_, false);
     if (both) add(true, false, false), add(false, true, false);
     if (both) add(false, false, true);
+    // Layers outside of groups can be units beside them.
+    if (both && parameters_.has_groups) add(false, true, true), add(true, false, true), add(true, true, true);
     add(false, false, false);
     if (guess.engine == Engine::kV1 && guess.grid.hsdp == 1) {
       guess.shards = false;

@@ -108,7 +108,9 @@ class Trial {
     auto number = [&](const std::string& module) {
       return units_.try_emplace(module, std::ssize(units_)).first->second;
     };
-    if (guess_.stack_units && !p.stack.empty()) return number(p.stack);
+    // The groups are units; the stack around them is not, and neither is the stack of an MTP depth.
+    const bool in_unit_stack = !p.stack.empty() && (p.in_group || !parameters_.has_groups);
+    if (guess_.stack_units && in_unit_stack) return number(p.stack);
     const bool unit = (p.layer_class == UnitClass::kTransformerLayer && guess_.transformer_units) ||
                       (p.layer_class == UnitClass::kMambaLayer && guess_.mamba_units);
     return unit ? number(p.layer) : kNoUnit;

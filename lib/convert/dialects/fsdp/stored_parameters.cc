@@ -66,6 +66,7 @@ void find_layer(StoredParameter& p) {
       !p.layer.empty() && !member.empty()) {
     p.stack = p.layer;
     p.layer = member;
+    p.in_group = true;
   } else {
     p.stack = std::string(name.substr(0, decoder + std::string_view("decoder").size()));
   }
@@ -85,6 +86,7 @@ void find_layers(StoredParameters& out) {
   for (StoredParameter& p : out.all) {
     find_layer(p);
     out.megatron_names |= !p.layer.empty();
+    out.has_groups |= p.in_group;
   }
   struct Mixers {
     bool mamba = false, attention = false;

@@ -32,6 +32,7 @@ struct StoredParameter {
   std::vector<i64> dims;          // of the whole
   std::string layer;  // the module of the layer that owns it, "decoder.layers.3"; "" outside layers
   std::string stack;  // the group of layers, or the decoder of a hybrid model, around it
+  bool in_group = false;
   // The class of the layer. A layer with attention and Mamba side by side has neither class. Layers of models
   // without Megatron's names count as kTransformerLayer.
   UnitClass layer_class = UnitClass::kNone;
@@ -45,6 +46,7 @@ struct StoredParameter {
 struct StoredParameters {
   std::vector<StoredParameter> all;
   bool megatron_names = false;  // some are in decoder.layers
+  bool has_groups = false;      // some layers are in groups
   i64 experts = 0;              // in a layer
 };
 
