@@ -19,7 +19,7 @@ from mckpt_tests.small_runs import faulty, small_runs
 
 if not HAS_MPI:
     skip("mpi is not built")
-SIZES = so_many((2, 4, 8), (2, 4))
+SIZES = so_many((2, 4, 8), (3,))
 FATES = {"kill": "KILL", "stop": "STOP", "exit": "EXIT", "throw": "EIO", "hang": "HANG", "sleep": "SLEEP"}
 SILENCE = 6  # of a rank that stands still, in seconds; it only sleeps for three
 ENDS = ("mpi_init", "mpi_finalize")

@@ -35,7 +35,8 @@ class SmallRun:
 
     def __init__(self, folder, name, mode, source, target, *options, in_run=False):
         self.folder, self.name, self.source, self.target, self.options = folder, name, source, target, options
-        self.mode, self.in_run, self.can_resume = mode.split(), in_run, "." not in target
+        self.mode, self.in_run, self.can_resume = mode.split(), in_run, "." not in target and not mode.endswith("TO")
+        self.draws = "TO" in self.mode
         self.count, self.lock = itertools.count(), threading.Lock()
         self.reference = self.fresh("reference")
         result = self.start(self.reference)
@@ -49,7 +50,10 @@ class SmallRun:
         return at
 
     def words(self, at):
-        return [*self.mode, self.source, os.path.join(at, self.target), "-q", "-j1", *self.options]
+        target = os.path.join(at, self.target)
+        if self.draws:
+            return [{"FROM": self.source, "TO": target}.get(word, word) for word in self.mode]
+        return [*self.mode, self.source, target, "-q", "-j1", *self.options]
 
     def start(self, at, *more, env=None, timeout=120):
         return run_mckpt(*self.words(at), *more, env=env, timeout=timeout)
@@ -73,7 +77,11 @@ class SmallRun:
         """The result is there and whole, or not there; and the program says which. An older one is not here."""
         shown = f"exit status {result.returncode}: {result.stderr[:400]!r}"
         if result.returncode == 0:
+            if self.draws and "warning[MC1002]" in result.stderr:
+                return ""  # a picture that says what it could not show
             return (differs := difference(at, self.reference)) and f"done, and not the right result: {differs}"
+        if self.draws and result.returncode == 1 and "problem[MC" in result.stderr:
+            return ""  # a picture of a damaged checkpoint, as it seems
         if self.is_published(at) and (differs := self.is_whole(at)):
             return f"published, and not whole: {differs}; {shown}"
         for name in files_of(at):
@@ -89,7 +97,7 @@ class SmallRun:
 
     def problems_again(self, at, *more):
         """The same command makes what the run that was left alone made, and leaves nothing else."""
-        if self.is_published(at) and not (os.path.isdir(self.made(at)) and MARKS & set(os.listdir(self.made(at)))):
+        if self.is_published(at) and not (not self.draws and os.path.isdir(self.made(at)) and MARKS & set(os.listdir(self.made(at)))):
             return ""  # there is nothing left to do, and it is whole
         again = self.start(at, *more)
         if again.returncode != 0:
@@ -121,8 +129,8 @@ def draw(folder, model):
 
 
 @contextlib.contextmanager
-def small_runs(only=(), model=TINY_MODEL):
-    """Runs of all kinds, or of the kinds that `only` names, in a folder in memory that goes away. `model`: a Hugging Face folder of two
+def small_runs(only=(), model=TINY_MODEL, also=()):
+    """Runs of all conversions, or of those that `only` names, in a folder in memory that goes away. `also`: of "plot", "drawing" and "example". `model`: a Hugging Face folder of two
     layers with experts."""
     with scratch() as folder:
         built = {}
@@ -158,6 +166,10 @@ def small_runs(only=(), model=TINY_MODEL):
         if os.path.exists(os.path.join(os.path.dirname(MCKPT), "mckpt-hdf5")):
             kind("to-hdf5", "convert to-hdf5", model, "x.h5")
             kind("from-hdf5", "convert from-hdf5", "to-hdf5", "model")
-        for name in only or built:
+        wanted = [*(only or built), *also]
+        kind("plot", "plot FROM --stats -o TO", model, "x.html")
+        kind("drawing", "plot FROM -o TO", model, "x.svg")
+        kind("example", "example TO", model, "tiny")
+        for name in wanted:
             built[name]()
-        yield [made[name] for name in only or built]
+        yield [made[name] for name in wanted]
