@@ -1,5 +1,6 @@
 // Reads the args of a training run and puts other values into their pickle. A value that cannot be changed is
-// not an error: the checkpoint stays readable, and a warning names the field to set in the new run.
+// not an error: the checkpoint stays readable, and a warning names the field to set in the new run. Args that
+// the disk does not give are an error, as all else that is not read.
 #include "convert/facts/source_args.h"
 
 #include <algorithm>
@@ -76,7 +77,8 @@ std::optional<std::string> SourceArgs::patched(i64 object, std::span<const ArgCh
         if (!put_value(pickle, change.name, change.value, kAlwaysThere)) kept(change.name);
       return has_tensors(zip) ? record_with_pickle(zip, pickle) : dcp_object_record(pickle);
     });
-  } catch (const Error&) {
+  } catch (const Error& e) {
+    if (e.code() == Code::kReadFailed) throw;
     for (const ArgChange& change : changes) kept(change.name);
     return std::nullopt;
   }

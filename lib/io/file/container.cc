@@ -4,6 +4,9 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
+
+#include "io/file/file.h"
 #include "io/file/folder.h"
 
 namespace mckpt::impl {
@@ -26,16 +29,27 @@ std::optional<PlaceInside> find_inside(const std::string& given, const OpenOptio
   return std::nullopt;
 }
 
+namespace {
+
+// Whether something is at the path. Throws kReadFailed if the disk does not say: it would be taken for nothing.
+bool is_there(const std::string& path, struct stat& st) {
+  if (::stat(path.c_str(), &st) == 0) return true;
+  if (errno == EIO || errno == ESTALE || errno == ENOMEM) throw_open_failed(path, errno);
+  return false;
+}
+
+}  // namespace
+
 bool is_folder(const std::string& path, const OpenOptions& opening) {
   struct stat st;
-  if (::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode)) return true;
+  if (is_there(path, st) && S_ISDIR(st.st_mode)) return true;
   std::optional<PlaceInside> inside = find_inside(path, opening);
   return inside && inside->container->has_folder(inside->name);
 }
 
 bool is_file(const std::string& path, const OpenOptions& opening) {
   struct stat st;
-  if (::stat(path.c_str(), &st) == 0) return S_ISREG(st.st_mode);
+  if (is_there(path, st)) return S_ISREG(st.st_mode);
   std::optional<PlaceInside> inside = find_inside(path, opening);
   return inside && inside->container->find(inside->name) >= 0;
 }

@@ -94,12 +94,22 @@ int sync_folder(const std::string& folder) {
   return error;
 }
 
-int sync_folders(const std::string& folder) {
+namespace {
+
+int try_to_sync_folders(const std::string& folder) {
   std::error_code ec;
   for (std::filesystem::recursive_directory_iterator e(folder, ec), end; !ec && e != end; e.increment(ec))
     if (e->is_directory() && !e->is_symlink())
       if (int error = sync_folder(e->path()); error != 0) return error;
   return ec ? ec.value() : sync_folder(folder);
+}
+
+}  // namespace
+
+// A signal may break off the opening of a folder in the walk; the whole walk is repeated then.
+int sync_folders(const std::string& folder) {
+  for (;;)
+    if (int error = try_to_sync_folders(folder); error != EINTR) return error;
 }
 
 int make_folders(const std::string& path, bool durable) {

@@ -83,6 +83,7 @@ void add_or_warn(const char* file, const std::function<void(Finding)>& warn,
   try {
     add();
   } catch (const Error& e) {
+    if (e.is_of_the_moment()) throw;  // results depend on these facts
     Finding finding = to_finding(e);
     finding.file = file;
     finding.warning = true;

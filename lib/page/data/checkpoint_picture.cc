@@ -1,9 +1,12 @@
 // Puts together what the other files of this folder compute.
 #include "page/data/checkpoint_picture.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "io/store/format.h"
+#include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/values/tensor_reader.h"
 #include "io/values/tensor_stats.h"
@@ -29,6 +32,11 @@ CheckpointPicture checkpoint_picture(const Store& store, std::span<const i64> te
 
 void add_values(CheckpointPicture& picture, const Store& values, std::span<const i64> tensors, int threads,
                 Observer& observer) {
+  // The checkpoint was opened once more for its values: what could not be read this time would be left out without
+  // a word.
+  auto unread = [](const Finding& f) { return f.code == Code::kReadFailed && !f.warning; };
+  if (std::ranges::none_of(picture.findings, unread) && std::ranges::any_of(values.findings(), unread))
+    require_sound(values.findings(), values.root());
   i64 total = 0;
   for (i64 t : tensors) total += TensorReader::tensor_bytes(values, t);
   observer.begin("stats", total);

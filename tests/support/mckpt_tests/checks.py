@@ -2,6 +2,7 @@
 wrong or too little was looked at; a script that cannot run here ends with skip()."""
 import concurrent.futures
 import importlib.util
+import json
 import os
 import sys
 import warnings
@@ -40,6 +41,9 @@ def expect_equal(what, got, want):
 def finish(least):
     """Ends the test; at least so many things must have been looked at."""
     print(f"{checked} checked, {len(failures)} failures")
+    if path := os.environ.get("MCKPT_FIGURES"):  # for scripts/trust
+        with open(path, "a") as f:
+            f.write(json.dumps({"checked": checked, "failures": len(failures)}) + "\n")
     sys.exit(1 if failures or checked < least else 0)
 
 

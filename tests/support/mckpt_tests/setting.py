@@ -24,3 +24,4 @@ def built(name):
 
 GOLDEN_MODEL = built("golden_model")
 FAULTY_IO = built("libfaulty_io.so")
+FAULTY_MEMORY = built("libfaulty_memory.so")
