@@ -203,6 +203,8 @@ def in_rank(rank, world, meeting, folder, c, tp, ep, out):
     tensor_parallel.random.initialize_rng_tracker()
     model = filled((hybrid if "layers_block_type" in c else gpt)(c, tp, ep), folder, c, tp, ep, rank)
     rank_dump.dump_rank(model, f"{out}.{rank}.json")
+    if ep == 1 and world > tp:
+        shard_v1(folder, c, tp, rank, out)
     if tp == 1:
         shard(model, folder, c, rank, out)
     dist.barrier()
@@ -230,6 +232,49 @@ def shard(model, folder, c, rank, out):
         fully_shard_v2(layer, mesh=mesh, placements=flat)
     fully_shard_v2(again, mesh=mesh, placements=flat)
     rank_dump.dump_rank(again, f"{out}.v2.{rank}.json")
+
+
+def without_gpu():
+    """The calls of a GPU that Megatron-FSDP v1 makes while it wraps a model."""
+    from megatron.core.distributed.fsdp.src.megatron_fsdp import megatron_fsdp
+
+    class NoStream:
+        def __init__(self, *_, **__):
+            pass
+
+        def __getattr__(self, _):
+            return lambda *_, **__: None
+
+    for name in ("Stream", "Event", "current_stream", "default_stream"):
+        setattr(torch.cuda, name, NoStream)
+    for name in ("synchronize", "empty_cache", "set_device"):
+        setattr(torch.cuda, name, lambda *_: None)
+    torch.cuda.stream = lambda _: contextlib.nullcontext()
+    torch.Tensor.cuda = lambda self, *_, **__: self
+    shim = types.ModuleType("torch")
+    shim.__dict__.update(torch.__dict__, device=lambda _: torch.device("cpu"))
+    megatron_fsdp.torch = shim
+
+
+def shard_v1(folder, c, tp, rank, out):
+    """The same model under Megatron-FSDP v1, each layer a unit."""
+    from megatron.core.distributed.fsdp.src.megatron_fsdp.fully_shard import fully_shard_model
+    from megatron.core.transformer.transformer_layer import TransformerLayer
+    from torch.distributed.device_mesh import init_device_mesh
+
+    without_gpu()
+    mesh = init_device_mesh("cpu", (dist.get_world_size() // tp, tp), mesh_dim_names=("dp", "tp"))
+    hybrid_model, units = "layers_block_type" in c, [TransformerLayer]
+    if hybrid_model:
+        from megatron.core.ssm.mamba_layer import MambaLayer
+
+        units.append(MambaLayer)
+    model = filled((hybrid if hybrid_model else gpt)(c, tp, 1), folder, c, tp, 1, rank)
+    for p in model.parameters():  # Mamba's, as newer versions set it: Megatron-FSDP 0.16 cannot wrap them without
+        if getattr(p, "tensor_model_parallel", False) and not hasattr(p, "partition_dim"):
+            p.partition_dim, p.partition_stride = 0, 1
+    wrapped = fully_shard_model(model, device_mesh=mesh, dp_shard_dim="dp", tp_dim="tp", fsdp_unit_modules=units, zero_dp_strategy=3, device=torch.device("cpu"))
+    rank_dump.dump_rank(wrapped, f"{out}.v1.{rank}.json")
 
 
 def live(folder, out, tp, ep, world):
