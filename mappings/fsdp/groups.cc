@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "mappings/fsdp/setup.h"
+#include "mappings/fsdp/units.h"
 #include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
@@ -14,12 +15,6 @@ namespace {
 
 const ModelParameter& at(const std::vector<ModelParameter>& parameters, i64 index) {
   return parameters[index];
-}
-
-// A stack that is a unit owns the layers inside it, whatever their class is.
-i64 unit_of(const ModelParameter& p, const FsdpSetup& setup) {
-  if (setup.hybrid_stack_units && p.stack >= 0) return p.stack;
-  return is_unit(p.unit_class, setup) ? p.unit : kNoUnit;
 }
 
 // If a cut is inside a row, no rank can be saved, so the layout is refused for all ranks.
@@ -38,6 +33,10 @@ void refuse_unaligned(const std::vector<ModelParameter>& parameters, const FsdpG
 
 }  // namespace
 
+Grouping grouping_of(const FsdpSetup& setup) {
+  return {setup.strategy, setup.unit_scope, setup.bucket_items, setup.engine};
+}
+
 bool is_unit(UnitClass unit, const FsdpSetup& setup) {
   return (unit == UnitClass::kTransformerLayer && setup.transformer_units) ||
          (unit == UnitClass::kMambaLayer && setup.mamba_units);
@@ -54,9 +53,10 @@ void refuse_without_stacks(const std::vector<ModelParameter>& parameters, const 
 std::vector<GroupMember> members_of(const std::vector<ModelParameter>& parameters, const FsdpSetup& setup) {
   refuse_without_stacks(parameters, setup);
   std::vector<GroupMember> members;
+  UnitOwners owners(setup);
   for (i64 i = 0; i < std::ssize(parameters); i++) {
     const ModelParameter& p = at(parameters, i);
-    if (!p.buffer() && p.tied_to < 0) members.push_back({i, unit_of(p, setup)});
+    if (!p.buffer() && p.tied_to < 0) members.push_back({i, owners.of(p)});
   }
   return members;
 }
@@ -70,7 +70,7 @@ std::vector<FsdpGroup> packed_groups(const std::vector<ModelParameter>& paramete
     list.push_back({p.shape(), p.dtype, p.expert(), p.trainable, false, m.unit});
   }
   std::vector<FsdpGroup> groups;
-  for (Bucket& bucket : buckets_of(list, {setup.strategy, setup.unit_scope, setup.bucket_items})) {
+  for (Bucket& bucket : buckets_of(list, grouping_of(setup))) {
     std::vector<Shape> shapes;
     for (i64& member : bucket.members) {
       shapes.push_back(list[member].shape);

@@ -32,13 +32,15 @@ struct GroupMember {
   i64 unit = kNoUnit;
 };
 
+// How a run of that set-up groups its parameters.
+Grouping grouping_of(const FsdpSetup& setup);
 // Whether layers of this class are units.
 bool is_unit(UnitClass layer, const FsdpSetup& setup);
 // Throws kBadLayout if stacks should be units and the model has none that can be one.
 void refuse_without_stacks(const std::vector<ModelParameter>& parameters, const FsdpSetup& setup);
 
-// All parameters except buffers and second names, with their units if the setup has units of their class: the
-// outermost one, as in Megatron-FSDP. Throws what refuse_without_stacks() throws.
+// All parameters except buffers and second names, with the units that own them (units.h). Throws what
+// refuse_without_stacks() throws.
 std::vector<GroupMember> members_of(const std::vector<ModelParameter>& parameters, const FsdpSetup& setup);
 
 // Groups whose shards may cut rows, so that some of them may be impossible to save. pre: the members are not

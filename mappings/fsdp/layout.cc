@@ -15,6 +15,7 @@
 #include "mappings/model/walk.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace mckpt::impl {
 namespace {
@@ -91,41 +92,39 @@ void refuse_pipeline(const Grid& grid) {
             "with more stages, every stage numbers its layers from 0 and writes them under the same keys, so layers are lost");
 }
 
-void refuse_unlike_v2(const Grid& grid, const FsdpSetup& setup) {
-  if (!setup.saves_state_dict()) return;
-  auto refuse = [](const char* what, auto expected, auto found, const char* help) {
-    throw Error(Code::kBadLayout, cat("Megatron-FSDP v2 has no ", what))
-        .expected(expected)
-        .found(found)
-        .help(cat(help, "; or choose `engine` v1"));
-  };
-  constexpr const char* kData = "choose a grid of `dp`, `ep` and `hsdp`";
-  if (grid.tp > 1) refuse("tensor parallelism", "`tp` 1", grid.tp, kData);
-  if (grid.etp > 1) refuse("expert-tensor parallelism", "`etp` 1", grid.etp, kData);
-  if (grid.cp > 1) refuse("context parallelism", "`cp` 1", grid.cp, kData);
-  if (grid.pp > 1) refuse("pipeline stages", "`pp` 1", grid.pp, kData);
-  if (grid.hsdp > 1 && grid.outer == HsdpOuter::kShard)
-    refuse("instances that share the states of the optimizer", "`hsdp_outer` replicate", "shard",
-           "leave out `hsdp_outer`");
-  if (setup.bucket_items > 0)
-    refuse("buckets that are cut by size", "`bucket_size` 0", setup.bucket_items, "leave out `bucket_size`");
-  if (setup.strategy != Strategy::kOptimGradsParams)
-    refuse("other sharding strategy", "`strategy` optim_grads_params", strategy_name(setup.strategy),
-           "leave out `strategy`");
+namespace {
+
+[[noreturn]] void refuse_v2(std::string what, auto expected, auto found, std::string why,
+                            std::string_view help) {
+  throw Error(Code::kBadLayout, std::move(what))
+      .expected(expected)
+      .found(found)
+      .note(std::move(why))
+      .help(cat(help, "; or choose `engine` v1"));
 }
 
-// v2 shards the experts of HSDP instances in one way or the other, depending on the version.
-void refuse_instances_of_experts(const std::vector<ModelParameter>& parameters, const Grid& grid,
-                                 const FsdpSetup& setup) {
-  if (!setup.saves_state_dict() || grid.hsdp == 1) return;
-  for (const ModelParameter& p : parameters)
-    if (p.expert())
-      throw Error(Code::kBadLayout, "under Megatron-FSDP v2, models with experts have no HSDP instances here")
-          .tensor(p.global_name)
-          .expected("`hsdp` 1")
-          .found(grid.hsdp)
-          .note("versions of v2 differ in how experts are shared by the instances")
-          .help("leave out `hsdp`, or choose `engine` v1");
+}  // namespace
+
+void refuse_unlike_v2(const Grid& grid, const FsdpSetup& setup) {
+  if (!setup.saves_state_dict()) return;
+  constexpr const char* kData = "choose a grid of `dp`, `cp`, `ep` and `hsdp`";
+  if (grid.pp > 1)
+    refuse_v2("Megatron-FSDP v2 has no pipeline stages", "`pp` 1", grid.pp,
+              "its meshes are of data-parallel ranks alone, and Megatron refuses pipeline stages with it",
+              kData);
+  for (auto [name, ranks, words] : {std::tuple("tp", grid.tp, "tensor parallelism"),
+                                    std::tuple("etp", grid.etp, "expert-tensor parallelism")})
+    if (ranks > 1 && setup.saved)
+      refuse_v2(
+          cat("Megatron-FSDP v2 cannot save a run with ", words), cat("`", name, "` 1"), ranks,
+          "it knows the data-parallel ranks alone: every tensor-parallel rank saves its part under the same key, as if it were the whole parameter, and one part is kept; Megatron refuses such a run",
+          kData);
+  refuse_outer_shard(
+      {.engine = setup.engine, .strategy = setup.strategy, .hsdp = grid.hsdp, .outer = grid.outer});
+  if (setup.bucket_items > 0)
+    refuse_v2("Megatron-FSDP v2 has no buckets that are cut by size", "`bucket_size` 0", setup.bucket_items,
+              "it packs one buffer for each call of fully_shard, type, and trained or frozen",
+              "leave out `bucket_size`");
 }
 
 // Where Megatron does not mark a parameter as split, Megatron-FSDP gives every tensor-parallel rank the
@@ -166,7 +165,6 @@ FsdpLayout::FsdpLayout(const std::vector<ModelParameter>& parameters, const Mode
     : FsdpLayout(parameters, model, grid, pack_groups(parameters, members_of(parameters, setup), grid, setup),
                  setup.strategy != Strategy::kNoShard, setup.keys) {
   refuse_unlike_v2(grid, setup);
-  refuse_instances_of_experts(parameters, grid, setup);
   refuse_lost_parts(parameters);
   refuse_lost_experts(parameters, grid);
   if (setup.saved) refuse_unsavable();

@@ -41,11 +41,9 @@ FsdpTensor fsdp_tensor(const std::vector<ModelParameter>& parameters, i32 index,
 
 // Throws kBadLayout for a grid with pipeline stages.
 void refuse_pipeline(const Grid& grid);
-// Throws kBadLayout if the setup saves as Megatron-FSDP v2 does and v2 has no such grid or strategy.
+// Throws kBadLayout if the setup saves as Megatron-FSDP v2 does and v2 refuses such a grid or strategy, or
+// would lose values. Tensor-parallel ranks can hold parameters that they cannot save (FsdpSetup::saved).
 void refuse_unlike_v2(const Grid& grid, const FsdpSetup& setup);
-// Throws kBadLayout if it does, the grid has HSDP instances, and one of the parameters is of an expert.
-void refuse_instances_of_experts(const std::vector<ModelParameter>& parameters, const Grid& grid,
-                                 const FsdpSetup& setup);
 // Throws kBadLayout if a norm is split over several tensor-parallel ranks.
 void refuse_lost_parts(const std::vector<ModelParameter>& parameters);
 // Throws kBadLayout for experts that Megatron-FSDP saves under the same numbers on every rank.

@@ -16,7 +16,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Which buffers a rank has a shard of; the others it has whole.
+// Which buffers a rank has a shard of; the others it has whole. Where HSDP instances have parts of each buffer, that is
+// true of main weights alone: each instance has all weights and gradients, and a rank has the shard of its place in it.
 struct Sharded {
   bool weights, main, gradients;
   explicit Sharded(Strategy s)
@@ -35,13 +36,14 @@ BufferItems whole_items(const FlatBuffer& buffer, const GroupFacts& facts) {
   return {buffer.bucket_items, facts.items, facts.holes, facts.padding};
 }
 
-// Shard s of it. Padding is after the last parameter, and a hole anywhere else.
-BufferItems shard_items(const FlatBuffer& buffer, const GroupFacts& facts, i64 s) {
-  BufferItems out{.all = buffer.shard_items};
-  for (i64 p = 0; p < std::ssize(buffer.parameters); p++) out.own += item_range(buffer, p, s).items();
+// `count` shards of it from shard s on. Padding is after the last parameter, and a hole anywhere else.
+BufferItems shard_items(const FlatBuffer& buffer, const GroupFacts& facts, i64 s, i64 count = 1) {
+  BufferItems out{.all = buffer.shard_items * count};
+  for (i64 p = 0; p < std::ssize(buffer.parameters); p++)
+    for (i64 i = 0; i < count; i++) out.own += item_range(buffer, p, s + i).items();
   const i64 end = facts.items + facts.holes;  // of the last parameter
   const i64 begin = s * buffer.shard_items;
-  out.padding = std::clamp(begin + buffer.shard_items - std::max(end, begin), i64{0}, buffer.shard_items);
+  out.padding = std::clamp(begin + out.all - std::max(end, begin), i64{0}, out.all);
   out.holes = out.all - out.own - out.padding;
   return out;
 }
@@ -53,8 +55,9 @@ struct ByShard {
 
 class Sum {
  public:
-  Sum(const ModelPacking& packing, const FsdpSetup& setup, const MemoryTypes& types)
-      : packing_(packing), setup_(setup), types_(types), sharded_(setup.strategy) {}
+  // `parts`: of HSDP instances that share each buffer; 1: every instance has all of it.
+  Sum(const ModelPacking& packing, const FsdpSetup& setup, const MemoryTypes& types, i64 parts)
+      : packing_(packing), setup_(setup), types_(types), parts_(parts), sharded_(setup.strategy) {}
 
   // Adds what every rank has alike to `out`.
   std::vector<ByShard> run(bool expert, i64 shards, RankMemory& out) {
@@ -73,27 +76,29 @@ class Sum {
   // v2 has one buffer for both where they are of one type and cut alike.
   bool has_main(const GroupFacts& f) const {
     if (!types_.main || !(f.trainable || v2())) return false;
-    return !(v2() && *types_.main == f.dtype && sharded_.weights == sharded_.main);
+    return !(v2() && *types_.main == f.dtype && sharded_.weights == sharded_.main && parts_ == 1);
   }
 
   void add(const FlatBuffer& buffer, const GroupFacts& f, std::vector<ByShard>& by, RankMemory& out) const {
     const bool no_buffer = setup_.strategy == Strategy::kNoShard && !v2();  // the model's own tensors
-    add_buffer(f.dtype, sharded_.weights, out.weights, buffer, f, by, no_buffer);
-    if (has_main(f)) add_buffer(*types_.main, sharded_.main, out.main_weights, buffer, f, by, false);
+    add_buffer(f.dtype, sharded_.weights ? parts_ : 0, out.weights, buffer, f, by, no_buffer);
+    if (has_main(f)) add_buffer(*types_.main, sharded_.main ? 1 : 0, out.main_weights, buffer, f, by, false);
     if (!f.trainable) return;
-    add_buffer(gradients_of(f), sharded_.gradients, out.gradients, buffer, f, by, false);
+    add_buffer(gradients_of(f), sharded_.gradients ? parts_ : 0, out.gradients, buffer, f, by, false);
     for (i64 s = 0; s < std::ssize(by); s++)
       by[s].moments +=
           2 * dtype_bytes(types_.moments, sharded_.main ? shard_items(buffer, f, s).own : f.items);
   }
 
-  static void add_buffer(DType type, bool sharded, i64& bytes, const FlatBuffer& buffer, const GroupFacts& f,
+  // A rank has `shards` neighbouring shards of the buffer; 0: all of it.
+  static void add_buffer(DType type, i64 shards, i64& bytes, const FlatBuffer& buffer, const GroupFacts& f,
                          std::vector<ByShard>& by, bool parameters_alone) {
     bytes += dtype_bytes(type, parameters_alone ? f.items
-                               : sharded        ? buffer.shard_items
+                               : shards > 0     ? buffer.shard_items * shards
                                                 : buffer.bucket_items);
     for (i64 s = 0; !parameters_alone && s < std::ssize(by); s++) {
-      const BufferItems items = sharded ? shard_items(buffer, f, s) : whole_items(buffer, f);
+      const BufferItems items =
+          shards > 0 ? shard_items(buffer, f, s / shards * shards, shards) : whole_items(buffer, f);
       by[s].holes += dtype_bytes(type, items.holes), by[s].padding += dtype_bytes(type, items.padding);
     }
   }
@@ -101,6 +106,7 @@ class Sum {
   const ModelPacking& packing_;
   const FsdpSetup& setup_;
   const MemoryTypes& types_;
+  const i64 parts_;
   const Sharded sharded_;
 };
 
@@ -129,12 +135,13 @@ void find_largest(const ModelPacking& packing, const Sum& sum, RankMemory& out) 
 
 RankMemory memory_of(const std::vector<ModelParameter>& parameters, const ModelPacking& packing,
                      const Grid& grid, const FsdpSetup& setup, const MemoryTypes& types) {
-  if (grid.hsdp > 1 && grid.outer == HsdpOuter::kShard)
+  const bool outer_shard = grid.hsdp > 1 && grid.outer == HsdpOuter::kShard;
+  if (outer_shard && setup.engine == Engine::kV1)
     throw Error(Code::kBadLayout,
                 "the helper buffers of HSDP whose instances have parts of a buffer are not counted")
         .help("hsdp_outer replicate, or no hsdp");
   RankMemory out;
-  Sum sum(packing, setup, types);
+  Sum sum(packing, setup, types, outer_shard ? grid.hsdp : 1);
   const Cell first = cell_of(grid, 0);
   const std::vector<ByShard> dense = sum.run(false, dense_place(grid, first).world, out);
   const std::vector<ByShard> expert = sum.run(true, expert_place(grid, first).world, out);

@@ -45,8 +45,8 @@ struct RankMemory {
   i64 total() const { return weights + main_weights + gradients + moments + buffers; }
 };
 
-// pre: `packing` is packing_of() the same parameters, grid and set-up. HSDP whose instances have parts of a buffer has
-// helper buffers that are not counted: throws kBadLayout.
+// pre: `packing` is packing_of() the same parameters, grid and set-up. Under v1, HSDP whose instances have parts of a
+// buffer has helper buffers that are not counted: throws kBadLayout.
 RankMemory memory_of(const std::vector<ModelParameter>& parameters, const ModelPacking& packing,
                      const Grid& grid, const FsdpSetup& setup, const MemoryTypes& types);
 

@@ -49,7 +49,6 @@ MemoryTable memory_table(const std::vector<ModelParameter>& parameters, const Gr
       run.strategy = strategy;
       try {
         refuse_unlike_v2(grid, run);
-        refuse_instances_of_experts(parameters, grid, run);
         row.memory = memory_of(parameters, packing_of(parameters, grid, run), grid, run, types);
       } catch (const Error& e) {
         if (e.code() != Code::kBadLayout) throw;

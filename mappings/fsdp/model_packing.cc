@@ -9,31 +9,10 @@
 #include "core/fsdp/grid.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/fsdp/setup.h"
-#include "mappings/model/stacks.h"
+#include "mappings/fsdp/units.h"
 
 namespace mckpt::impl {
 namespace {
-
-// The module of an FSDP unit, by the unit's number.
-struct UnitModule {
-  std::string name;
-  bool stack = false;
-  UnitClass layer = UnitClass::kNone;  // of its first layer
-};
-using UnitModules = std::map<i64, UnitModule>;
-
-// A bucket may have parameters of no layer alone, such as the final norm of a stack, so modules are named by
-// all parameters of the model.
-UnitModules unit_modules(const std::vector<ModelParameter>& parameters, const FsdpSetup& setup) {
-  UnitModules out;
-  for (const ModelParameter& p : parameters) {
-    if (p.unit < 0) continue;
-    bool stack = setup.hybrid_stack_units && p.stack >= 0;
-    auto [at, is_new] = out.try_emplace(stack ? p.stack : p.unit);
-    if (is_new) at->second = {std::string(stack ? stack_name(p) : layer_name(p)), stack, p.unit_class};
-  }
-  return out;
-}
 
 // Holes are between parameters, padding is after the last one.
 void measure(const FlatBuffer& buffer, GroupFacts& facts) {
@@ -68,7 +47,9 @@ ModelPacking packing_of(const std::vector<ModelParameter>& parameters, const Gri
   refuse_pipeline(grid);
   ModelPacking out;
   out.groups = packed_groups(parameters, members_of(parameters, setup), grid, setup);
-  const UnitModules modules = unit_modules(parameters, setup);
+  // A bucket may have parameters of no layer alone, such as the final norm of a stack, so modules are named by
+  // all parameters of the model.
+  const std::map<i64, UnitModule> modules = UnitOwners(setup).modules(parameters);
   std::map<std::string, i64> first;
   for (i64 g = 0; g < std::ssize(out.groups); g++) {
     const FsdpGroup& group = out.groups[g];
@@ -77,6 +58,7 @@ ModelPacking packing_of(const std::vector<ModelParameter>& parameters, const Gri
     const UnitModule module = unit ? modules.at(group.bucket.unit) : UnitModule{};
     GroupFacts facts{.unit = module.name,
                      .stack = module.stack,
+                     .experts_alone = module.experts,
                      .unit_class = module.layer,
                      .expert = group.bucket.expert,
                      .trainable = p.trainable,

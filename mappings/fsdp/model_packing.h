@@ -23,8 +23,9 @@ struct FsdpSetup;
 
 // The facts of one group, beside its bucket and its buffer.
 struct GroupFacts {
-  std::string unit;    // the module of its FSDP unit, "decoder.layers.0"; "" outside units
-  bool stack = false;  // the unit is a HybridStack
+  std::string unit;            // the module of its FSDP unit, "decoder.layers.0"; "" outside units
+  bool stack = false;          // the unit is a HybridStack
+  bool experts_alone = false;  // it is the experts of a layer that is no unit
   UnitClass unit_class = UnitClass::kNone;  // of the unit, or of the first layer in its stack
   bool expert = false, trainable = true;
   DType dtype = DType::kBF16;  // at run time

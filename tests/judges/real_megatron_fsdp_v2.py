@@ -1,23 +1,24 @@
-"""Megatron-FSDP v2 itself (megatron_fsdp.experimental) over gloo ranks on CPU: models built of the names and shapes that ranks of
-Megatron have, each layer, each set of experts and the model sharded with its fully_shard. A result of mckpt
-for such a run loads into it, value by value, also with optimizer states and after resharding; and the run
-then saves the same as mckpt wrote: every key, box and path in the same order, every record in the same file
-with the same data.
+"""Megatron-FSDP v2 itself over gloo ranks on CPU (fsdp_v2_ranks): all four strategies, HSDP whose instances have copies and parts, context
+parallelism, experts, layers in groups and units inside units. A result of mckpt for such a run loads into it, value by value, also with
+optimizer states and after resharding; the run then saves the same as mckpt wrote: every key, box and path in the same order, every record in
+the same file with the same data; and `layout` and `inspect` say of it what the run's own buffers are.
 """
 
+import functools
 import importlib.util
 import io
+import json
 import os
 import pickle
 import re
 import sys
 import tempfile
-import time
 import zipfile
+from types import SimpleNamespace
 
 from mckpt_tests.checks import expect_equal, finish, need, skip
 from mckpt_tests.golden import listing, sha
-from mckpt_tests.models import Models
+from mckpt_tests.models import Models, hybrid_with_mtp
 from mckpt_tests.program import run_mckpt
 
 need("torch", "numpy")
@@ -25,158 +26,54 @@ if importlib.util.find_spec("megatron_fsdp") is None:
     skip(f"{sys.executable} has no megatron_fsdp: scripts/bootstrap installs it")
 
 import torch  # noqa: E402
-import torch.distributed as dist  # noqa: E402
-import torch.distributed.checkpoint as dcp  # noqa: E402
 import torch.multiprocessing as mp  # noqa: E402
+from mckpt_tests.fsdp_v2_ranks import code, in_rank  # noqa: E402
 
-UNITS = re.compile(r"(.*\.)?(decoder\.layers\.\d+|mtp_model_layer)")
-LR, BETAS = 0.25, (0.5, 0.75)
-# model, data-parallel ranks, expert-parallel ranks, frozen parameters
+LAYERS = ["TransformerLayer", "MambaLayer"]
+
+
+def case(model, dp, ep=1, frozen=None, cp=1, strategy="optim_grads_params", hsdp=1, outer="replicate", pattern=None, units=LAYERS, on=False):
+    """`on`: its states go on to other ranks too."""
+    return SimpleNamespace(**locals())
+
+
 CASES = [
-    ("qwen3_dense", 3, 1, None),
-    ("tiny_llama1", 3, 1, None),  # tied
-    ("qwen3_5", 3, 1, "*embedding.word_embeddings.weight"),  # gated delta nets
-    ("nemotron_h_moe", 3, 1, None),
-    ("qwen3_moe", 4, 2, None),
-    ("tiny_moe1", 4, 2, "*.router.weight"),
+    case("qwen3_dense", 3, on=True),
+    case("tiny_llama1", 3, on=True),  # tied
+    case("qwen3_5", 3, frozen="*embedding.word_embeddings.weight", on=True),  # gated delta nets
+    case("nemotron_h_moe", 3, on=True),
+    case("qwen3_moe", 4, 2, on=True),
+    case("tiny_moe1", 4, 2, "*.router.weight", on=True),
+    # Units are there under every strategy, and main weights have one layout under all that shard them.
+    case("nemotron_h_moe", 3, strategy="optim"),
+    case("qwen3_dense", 3, strategy="optim_grads", frozen="*.linear_qkv.weight"),
+    case("tiny_llama1", 3, strategy="no_shard", on=True),
+    case("qwen3_moe", 4, 2, strategy="no_shard"),
+    # Instances that are copies: shards of an instance, and the padding of all ranks.
+    case("qwen3_5", 4, hsdp=2),
+    case("qwen3_moe", 4, 2, hsdp=2),
+    case("nemotron_h", 4, hsdp=2, strategy="optim"),
+    case("tiny_moe1", 4, hsdp=2, strategy="no_shard"),
+    # Instances that have parts: the index inside the instance is the major one.
+    case("qwen3_dense", 4, hsdp=2, outer="shard"),
+    case("qwen3_moe", 4, 2, hsdp=2, outer="shard", frozen="*.router.weight", on=True),
+    # Context-parallel ranks share the buffers.
+    case("qwen3_5", 2, cp=2),
+    case("nemotron_h", 2, cp=2, hsdp=2, outer="shard"),
+    # Groups: each is a stack, and so is what is around them; of units inside units the inner one owns.
+    case("nemotron_h", 3, pattern="[M-]M[*-]", on=True),
+    case("nemotron_h", 3, pattern="[M-]M[*-]", units=["HybridStack"]),
+    case("nemotron_h", 4, pattern="[M-]M[*-]", units=["HybridStack", "MambaLayer"], hsdp=2, outer="shard"),
+    case("nemotron_h", 3, units=["HybridStack"], strategy="optim_grads"),
+    case("nemotron_h", 3, units=["HybridStack", "TransformerLayer"]),
+    case("hybrid_mtp", 4, 2, pattern="[ME][*M]E/*E", units=["HybridStack"]),
+    case("hybrid_mtp", 4, 2, pattern="[ME][*M]E/*E", units=["HybridStack", "MambaLayer"], hsdp=2, on=True),
+    case("hybrid_mtp", 3, pattern="[ME][*M]E/*E", units=["MambaLayer"], strategy="no_shard"),
+    case("nemotron_h_moe", 3, units=[]),  # the experts of each layer by themselves all the same
 ]
+for number, c in enumerate(CASES):
+    c.world, c.name = c.dp * c.cp, f"{number}_{c.model}"
 NEXT = {3: 4, 4: 3}  # the ranks of the next run
-
-
-# ---- In a rank
-
-
-class Bare(torch.nn.Module):
-    """A module without a program."""
-
-
-def build(rows):
-    """A tree of modules with these parameters, registered in this order, with values of no checkpoint."""
-    root = Bare()
-    for row in rows:
-        *path, leaf = row["name"].split(".")
-        module = root
-        for step in path:
-            if step not in module._modules:
-                module.add_module(step, Bare())
-            module = module._modules[step]
-        if leaf == "expert_bias":
-            module.register_buffer(leaf, torch.full(row["shape"], -3.0))
-        else:
-            module.register_parameter(leaf, torch.nn.Parameter(torch.full(row["shape"], -7.0, dtype=torch.bfloat16), row["trained"]))
-    return root
-
-
-def wrapped(root, mesh, expert_mesh):
-    """As Megatron wraps a model: experts, units from the last module to the first, the model."""
-    from megatron_fsdp.experimental import Flat, Placements, fully_shard
-
-    flat = Placements(dp_axes=[0], parameter=[Flat()], gradient=[Flat()], optimizer=[Flat()])
-    modules = list(root.named_modules())
-    for name, module in modules:
-        if name.endswith("mlp.experts"):
-            fully_shard(module, mesh=expert_mesh, placements=flat)
-    for name, module in reversed(modules):
-        if name and UNITS.fullmatch(name):
-            fully_shard(module, mesh=mesh, placements=flat)
-    fully_shard(root, mesh=mesh, placements=flat)
-    return root
-
-
-def optimizer_of(root, fill):
-    """AdamW with two groups and states: element i of a parameter has code(name) + i. Without `fill`, states that are to be loaded."""
-    from torch.distributed.tensor import DTensor
-
-    trained = [(n, p) for n, p in root.named_parameters() if p.requires_grad]
-    groups = [[(n, p) for n, p in trained if (p.dim() > 1) == decays] for decays in (True, False)]
-    optimizer = torch.optim.AdamW(
-        [{"params": [p for _, p in group], "weight_decay": decay} for group, decay in zip(groups, (0.1, 0.0))], lr=LR, betas=BETAS
-    )
-    for name, p in groups[0] + groups[1]:  # as step() makes them
-        state = optimizer.state[p]
-        state["step"] = torch.tensor(9.0 if fill else 0.0)
-        for kind, sign in (("exp_avg", 1), ("exp_avg_sq", -1)):
-            state[kind] = torch.zeros_like(p)
-            if fill:
-                assert isinstance(state[kind], DTensor)
-                set_values(state[kind], lambda i: sign * (code(name) + i))
-    return optimizer
-
-
-def code(name):
-    return int(sha(name.encode())[:3], 16) * 4096
-
-
-def set_values(dtensor, of_items):
-    local, chunk = dtensor._local_tensor, position(dtensor)
-    row = local[0].numel() if local.numel() else 1
-    local.copy_(of_items(torch.arange(local.numel(), dtype=torch.float32) + chunk * row).reshape(local.shape))
-
-
-def position(dtensor):
-    """The first row of this rank's part, as Megatron-FSDP finds it."""
-    from megatron_fsdp.uneven_dtensor import gather_and_compute_chunk_metadata
-
-    return gather_and_compute_chunk_metadata(dtensor).offsets[0]
-
-
-def states_of(root, optimizer):
-    """The state dict that checkpoint.py of Megatron-FSDP v2 hands to torch."""
-    from megatron_fsdp.uneven_dtensor import preprocess_state_dict_for_uneven_dtensor
-    from torch.distributed.checkpoint.state_dict import get_model_state_dict, get_optimizer_state_dict
-
-    state = {"model": get_model_state_dict(root)}
-    if optimizer:
-        state["optimizer"] = get_optimizer_state_dict(root, optimizer)
-    return preprocess_state_dict_for_uneven_dtensor(state)
-
-
-def pieces(state):
-    """The values of this rank: name, offset, data."""
-    from torch.distributed.tensor import DTensor
-
-    flat = {f"model.{n}": t for n, t in state["model"].items()}
-    for name, kinds in state.get("optimizer", {}).get("state", {}).items():
-        flat |= {f"optimizer.state.{name}.{kind}": t for kind, t in kinds.items()}
-    out = {}
-    for name, t in flat.items():
-        local = t._local_tensor if isinstance(t, DTensor) else t
-        if not local.numel():
-            continue
-        at = t._local_tensor.__create_chunk_list__()[0].offsets[0] if isinstance(t, DTensor) else 0
-        out[name] = (at, list(t.shape), local.detach().clone())
-    return out
-
-
-def in_rank(rank, world, port, jobs, results):
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
-    dist.init_process_group("gloo", rank=rank, world_size=world)
-    from torch.distributed.device_mesh import init_device_mesh
-
-    mesh = init_device_mesh("cpu", (world,))
-    by_ep = {ep: init_device_mesh("cpu", (world // ep, ep), mesh_dim_names=("edp", "ep"))["edp"] for ep in sorted({j["ep"] for j in jobs})}
-    for job in jobs:
-        root = wrapped(build(job["rows"][rank]), mesh, by_ep[job["ep"]])
-        optimizer = optimizer_of(root, False) if job["optimizer"] else None
-        state = states_of(root, optimizer)
-        dcp.load(state, checkpoint_id=job["load"])
-        torch.save(pieces(state), f"{results}/{job['name']}.{rank}.pt")
-        if job["save"]:
-            dcp.save(state, storage_writer=dcp.FileSystemWriter(job["save"], sync_files=False))
-        if job["trained"]:
-            dcp.save(
-                states_of(root, optimizer_of(root, True)), storage_writer=dcp.FileSystemWriter(job["trained"], sync_files=False)
-            )
-    leave(rank, world, results)
-
-
-def leave(rank, world, results):
-    """Ends the process when all ranks are done. The end of torch in a process aborts from time to time, and
-    nothing that is judged depends on it."""
-    open(f"{results}/done.{rank}", "w").close()
-    while not all(os.path.exists(f"{results}/done.{other}") for other in range(world)):
-        time.sleep(0.05)
-    os._exit(0)
 
 
 # ---- Around the ranks
@@ -186,36 +83,69 @@ def place(name):
     return os.path.join(scratch.name, name)
 
 
-def mckpt(*args):
-    run = run_mckpt(*args, "-q")
+def path_of(model):
+    if model != "hybrid_mtp":
+        return models.path(model)
+    return place(model) if os.path.exists(place(model)) else hybrid_with_mtp(place(model))
+
+
+def mckpt(*args, told=False):
+    run = run_mckpt(*args, *([] if told else ["-q"]))
     expect_equal(f"{' '.join(map(str, args))}: {run.stderr}", [run.returncode], [0])
+    return run.stdout
+
+
+def grid_flags(c):
+    out = ["--engine", "v2", "--dp", c.dp, "--cp", c.cp, "--ep", c.ep, "--strategy", c.strategy, "--fsdp-unit", ",".join(c.units) or "none"]
+    out += ["--hsdp", c.hsdp, "--hsdp-outer", c.outer] if c.hsdp > 1 else []
+    return out + (["--hybrid-pattern", c.pattern] if c.pattern else [])
+
+
+def plain(c, world, ep=1):
+    """The run of the same model on other ranks, without instances."""
+    return case(c.model, world, ep, c.frozen, pattern=c.pattern)
+
+
+def axes_of(c):
+    return ([{"replicate": "no_shard", "shard": "optim"}[c.outer]] if c.hsdp > 1 else []) + [c.strategy]
 
 
 def run_ranks(world, jobs):
+    """By job: whole tensors, and the buffers of every rank."""
     results = tempfile.mkdtemp(dir=scratch.name)
     mp.start_processes(in_rank, (world, 29500 + os.getpid() % 1000 + world, jobs, results), nprocs=world, start_method="fork")
     out = {}
     for job in jobs:
-        wholes = {}
+        wholes, packings = {}, []
         for rank in range(world):
-            for name, (at, shape, data) in torch.load(f"{results}/{job['name']}.{rank}.pt").items():
+            held = torch.load(f"{results}/{job['name']}.{rank}.pt")
+            packings.append(held["packing"])
+            for name, (at, shape, data) in held["pieces"].items():
                 whole = wholes.setdefault(name, torch.full(shape, float("nan"), dtype=data.dtype))
                 whole[slice(at, at + data.shape[0]) if shape else ...] = data
-        out[job["name"]] = wholes
+        out[job["name"]] = wholes, packings
     return out
 
 
-def rows_of(model, world, ep, frozen):
+@functools.cache
+def listed(model, flags):
+    rows = listing(path_of(model), "--as", "megatron", *flags, digest=False)
+    saved = listing(path_of(model), "--as", "fsdp", "--engine", "v2", *flags, digest=False)
+    return rows, [r["name"].removeprefix("model.") for r in saved]
+
+
+def names_of(c, rank):
+    """Ranks of one expert-parallel cell have the same."""
+    return listed(c.model, ("--dp", c.ep, "--ep", c.ep, "--rank", rank % c.ep, *(["--hybrid-pattern", c.pattern] if c.pattern else [])))
+
+
+def rows_of(c):
     """The parameters of each rank, experts with their global numbers."""
     out = []
-    for rank in range(world):
-        rows = listing(models.path(model), "--as", "megatron", "--dp", world, "--ep", ep, "--rank", rank, digest=False)
-        names = [
-            r["name"].removeprefix("model.")
-            for r in listing(models.path(model), "--as", "fsdp", "--engine", "v2", "--dp", world, "--ep", ep, "--rank", rank, digest=False)
-        ]
-        expect_equal(f"{model}: parameters of rank {rank}", [bare(n) for n in names], [bare(r["name"]) for r in rows])
-        glob = re.compile(re.escape(frozen).replace(r"\*", ".*")) if frozen else None
+    glob = re.compile(re.escape(c.frozen).replace(r"\*", ".*")) if c.frozen else None
+    for rank in range(c.dp * c.cp):
+        rows, names = names_of(c, rank)
+        expect_equal(f"{c.model}: parameters of rank {rank}", [bare(n) for n in names], [bare(r["name"]) for r in rows])
         out.append([{"name": n, "shape": r["shape"], "trained": not (glob and glob.fullmatch(n))} for n, r in zip(names, rows)])
     return out
 
@@ -256,14 +186,14 @@ def same_folder(what, got, want):
         expect_equal(f"{what}: {part}", a, b)
 
 
-def expected_weights(model, ep):
+def expected_weights(c):
     """Digests of what a rank of Megatron has at run time in bf16, by global name: golden/ranks judges this listing."""
     out = {}
-    for rank in range(ep):
-        flags = ["--dp", ep, "--ep", ep, "--rank", rank, "--params-dtype", "bf16"]
-        rows = listing(models.path(model), "--as", "megatron", *flags)
-        names = listing(models.path(model), "--as", "fsdp", "--engine", "v2", *flags[:-2], digest=False)
-        out |= {n["name"]: r["sha256"] for n, r in zip(names, rows)}
+    for rank in range(c.ep):
+        one = case(c.model, c.ep, c.ep, pattern=c.pattern)
+        flags = ["--dp", c.ep, "--ep", c.ep, "--rank", rank, "--params-dtype", "bf16"] + (["--hybrid-pattern", c.pattern] if c.pattern else [])
+        rows = listing(path_of(c.model), "--as", "megatron", *flags)
+        out |= {"model." + n: r["sha256"] for n, r in zip(names_of(one, rank)[1], rows)}
     return out
 
 
@@ -272,46 +202,76 @@ def bits(tensor, name):
     return sha(tensor.contiguous().view(torch.uint8).numpy().tobytes())
 
 
-def job(name, model, world, ep, frozen, load_from, **more):
-    return {"name": name, "rows": rows_of(model, world, ep, frozen), "ep": ep, "load": load_from, "optimizer": False, "save": "", "trained": ""} | more
+def job(name, c, load_from, **more):
+    world = c.dp * c.cp
+    mesh = [c.hsdp, world // c.hsdp] if c.hsdp > 1 else [world]
+    of = {"rows": rows_of(c), "axes": axes_of(c), "mesh": mesh, "ep": c.ep, "units": c.units}
+    return {"name": name, "load": load_from, "optimizer": False, "save": "", "trained": "", **of} | more
+
+
+def check_layout(c, packings):
+    """`layout` says what the buffers of every rank are."""
+    cells = {}
+    for rank, groups in enumerate(packings):
+        if rank % c.ep not in cells:
+            flags = [*grid_flags(c), "--params-dtype", "bf16", "--freeze", c.frozen or "none", "--rank", rank, "--json"]
+            told = json.loads(mckpt("layout", path_of(c.model), *flags))
+            by_group = {}
+            for p in told["parameters"]:
+                by_group.setdefault(p["group"], []).append(p)
+            cells[rank % c.ep] = told, by_group
+        told, by_group = cells[rank % c.ep]
+        want = sorted((g["names"], g["offsets"], g["size"], g["trained"], g["module"]) for g in groups)
+        got = []
+        for number, g in enumerate(told["groups"]):
+            members = by_group[number]
+            unit = g["unit"] or ""
+            if g["kind"] == "experts" and not unit.endswith(".experts"):
+                unit += ".mlp.experts"
+            got.append(([p["name"] for p in members], [p["offset"] for p in members], g["bucket_items"], g["trainable"], unit))
+        expect_equal(f"{c.name}: groups of rank {rank}", sorted(got), want)
 
 
 def main():
     first = {3: [], 4: []}
-    for model, world, ep, frozen in CASES:
-        flags = ["--engine", "v2", "--dp", world, "--ep", ep, "--params-dtype", "bf16", "--freeze", frozen or "none", "--no-sync"]
-        mckpt("convert", "hf-to-fsdp", models.path(model), place(model), *flags)
-        at = os.path.join(place(model), "release")
-        first[world].append(job(model, model, world, ep, frozen, at, save=place(f"{model}.weights"), trained=place(f"{model}.trained")))
+    for c in CASES:
+        flags = [*grid_flags(c), "--params-dtype", "bf16", "--freeze", c.frozen or "none", "--no-sync"]
+        mckpt("convert", "hf-to-fsdp", path_of(c.model), place(c.name), *flags)
+        mckpt("verify", place(c.name), "--against", path_of(c.model))
+        at = os.path.join(place(c.name), "release")
+        first[c.world].append(job(c.name, c, at, save=place(f"{c.name}.weights"), trained=place(f"{c.name}.trained") if c.on else ""))
     loaded = {}
     for world, jobs in first.items():
         loaded |= run_ranks(world, jobs)
     second = {3: [], 4: []}
-    for model, world, ep, frozen in CASES:
-        want = expected_weights(model, ep)
-        got = {name: bits(t, name) for name, t in loaded[model].items()}
-        expect_equal(f"{model}: weights that a run loads", sorted(got.items()), sorted(want.items()))
-        same_folder(f"{model}: what a run saves", os.path.join(place(model), "release"), place(f"{model}.weights"))
+    for c in CASES:
+        want = expected_weights(c)
+        got = {name: bits(t, name) for name, t in loaded[c.name][0].items()}
+        expect_equal(f"{c.name}: weights that a run loads", sorted(got.items()), sorted(want.items()))
+        same_folder(f"{c.name}: what a run saves", os.path.join(place(c.name), "release"), place(f"{c.name}.weights"))
+        check_layout(c, loaded[c.name][1])
+        if not c.on:
+            continue
         # With states, onto another number of ranks, in v2 at once and over v1.
-        to = NEXT[world] if ep == 1 else 2
+        to = NEXT[c.world] if c.ep == 1 else 2
         if to not in second:
             second[to] = []
-        common = ["--assets", models.path(model), "--freeze", frozen or "none", "--no-sync"]
-        mckpt("convert", "reshard", place(f"{model}.trained"), place(f"{model}.v2"), "--engine", "v2", "--dp", to, *common)
-        mckpt("convert", "to-fsdp", place(f"{model}.trained"), place(f"{model}.v1"), "--dp", 1, *common)
-        mckpt("convert", "reshard", place(f"{model}.v1"), place(f"{model}.back"), "--engine", "v2", "--dp", to, *common)
+        common = ["--assets", path_of(c.model), "--freeze", c.frozen or "none", "--no-sync"]
+        mckpt("convert", "reshard", place(f"{c.name}.trained"), place(f"{c.name}.v2"), "--engine", "v2", "--dp", to, *common)
+        mckpt("convert", "to-fsdp", place(f"{c.name}.trained"), place(f"{c.name}.v1"), "--dp", 1, *common)
+        mckpt("convert", "reshard", place(f"{c.name}.v1"), place(f"{c.name}.back"), "--engine", "v2", "--dp", to, *common)
         for way in ("v2", "back"):
-            at = os.path.join(place(f"{model}.{way}"), "release")
-            save = place(f"{model}.{way}.saved")
-            second[to].append(job(f"{model}.{way}", model, to, 1, frozen, at, optimizer=True, save=save))
+            at = os.path.join(place(f"{c.name}.{way}"), "release")
+            save = place(f"{c.name}.{way}.saved")
+            second[to].append(job(f"{c.name}.{way}", plain(c, to), at, optimizer=True, save=save))
     for world, jobs in second.items():
         if jobs:
             loaded |= run_ranks(world, jobs)
-    for model, world, ep, frozen in CASES:
+    for c in (c for c in CASES if c.on):
         for way in ("v2", "back"):
-            wholes = loaded[f"{model}.{way}"]
+            wholes = loaded[f"{c.name}.{way}"][0]
             weights = {n: bits(t, n) for n, t in wholes.items() if n.startswith("model.")}
-            expect_equal(f"{model} {way}: weights", sorted(weights.items()), sorted(expected_weights(model, 1).items()))
+            expect_equal(f"{c.name} {way}: weights", sorted(weights.items()), sorted(expected_weights(plain(c, 1)).items()))
             wrong, states = [], 0
             for name, t in wholes.items():
                 found = re.fullmatch(r"optimizer\.state\.(.*)\.(step|exp_avg|exp_avg_sq)", name)
@@ -322,10 +282,10 @@ def main():
                 right = sign * (code(found[1]) + torch.arange(t.numel(), dtype=torch.float32)).reshape(t.shape) if sign else torch.tensor(9.0)
                 if not torch.equal(t, right):
                     wrong.append(name)
-            trained = sum(r["trained"] and not r["name"].endswith("expert_bias") for r in rows_of(model, 1, 1, frozen)[0])
-            expect_equal(f"{model} {way}: states", [wrong, states], [[], 3 * trained])
+            trained = sum(r["trained"] and not r["name"].endswith("expert_bias") for r in rows_of(plain(c, 1))[0])
+            expect_equal(f"{c.name} {way}: states", [wrong, states], [[], 3 * trained])
             if way == "v2":
-                same_folder(f"{model} {way}: what the next run saves", os.path.join(place(f"{model}.v2"), "release"), place(f"{model}.v2.saved"))
+                same_folder(f"{c.name} {way}: what the next run saves", os.path.join(place(f"{c.name}.v2"), "release"), place(f"{c.name}.v2.saved"))
 
 
 if __name__ == "__main__":

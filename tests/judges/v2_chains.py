@@ -183,13 +183,11 @@ def refuse_what_v2_has_not():
     """Options that v2 does not have are refused before anything is read or made, with what to do instead."""
     source = models.path("tiny_moe1")
     for flags, words in (
-        ("--tp 2", ["MC0203", "tensor parallelism", "--tp 1", "--engine v1"]),
+        ("--tp 2", ["MC0203", "tensor parallelism", "--tp 1", "--engine v1", "one part is kept"]),
         ("--etp 2", ["MC0203", "expert-tensor parallelism", "--etp 1"]),
-        ("--cp 2", ["MC0203", "context parallelism", "--cp 1"]),
         ("--pp 2", ["MC0203", "pipeline stages", "--pp 1"]),
-        ("--dp 2 --strategy optim", ["MC0203", "--strategy optim_grads_params"]),
-        ("--dp 4 --hsdp 2 --hsdp-outer shard", ["MC0203", "--hsdp-outer replicate"]),
-        ("--dp 4 --hsdp 2", ["MC0203", "experts", "--hsdp 1"]),
+        ("--dp 4 --hsdp 2 --hsdp-outer shard --strategy optim", ["MC0203", "optim_grads_params", "two axes differ"]),
+        ("--dp 4 --hsdp 2 --hsdp-outer shard --strategy no_shard", ["MC0203", "optim_grads_params", "inside them too"]),
         ("--bucket-size 1000", ["MC0203", "--bucket-size"]),
         ("--dtype bf16", ["MC0001", "fp32", "--params-dtype bf16"]),
         ("--dtype-rule *router*=bf16", ["MC0001", "fp32", "--dtype-rule"]),

@@ -75,14 +75,17 @@ void FrozenNames::apply(std::vector<ModelParameter>& parameters) const {
 
 void UnitModules::apply(std::vector<ModelParameter>& parameters) const {
   NameMap<std::string, i64> number;  // of the units, in order of registration
-  for (ModelParameter& p : parameters)
-    for (std::string_view module : modules_around(p.global_name)) {
-      auto matches = [&](const std::string& glob) { return glob_match(glob, module); };
-      if (std::ranges::none_of(globs_, matches)) continue;
-      p.unit = number.try_emplace(std::string(module), std::ssize(number)).first->second;
-      p.unit_class = UnitClass::kTransformerLayer;
-      break;
+  for (ModelParameter& p : parameters) {
+    const std::vector<std::string_view> around = modules_around(p.global_name);  // the outermost first
+    std::string_view innermost;
+    for (const std::string& glob : globs_) {
+      auto at = std::ranges::find_if(around, [&](std::string_view m) { return glob_match(glob, m); });
+      if (at != around.end() && at->size() > innermost.size()) innermost = *at;
     }
+    if (innermost.empty()) continue;
+    p.unit = number.try_emplace(std::string(innermost), std::ssize(number)).first->second;
+    p.unit_class = UnitClass::kTransformerLayer;
+  }
 }
 
 void UnitModules::refuse_unmatched(const std::vector<ModelParameter>& parameters) const {

@@ -2,17 +2,23 @@
 #include "convert/layers/model_layers.h"
 
 #include <algorithm>
+#include <charconv>
+#include <map>
 
 #include "convert/facts/pattern_args.h"
 #include "convert/layers/layer_forms.h"
 #include "convert/layers/layer_migration.h"
 #include "convert/views/piece_store.h"
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/hybrid/names.h"
 #include "core/hybrid/pattern.h"
 #include "io/dcp/keys/dialect.h"
+#include "io/dcp/keys/key.h"
+#include "io/store/store.h"
 #include "mappings/config.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/grouped_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -24,6 +30,65 @@ constexpr DcpDialect kDialect = DcpDialect::kFsdpDtensor;
 bool is_hybrid(const ModelConfig& model) {
   return std::ranges::any_of(
       model.text.layers, [](const LayerSpec& l) { return l.mixer == Mixer::kNone || l.ffn == Ffn::kNone; });
+}
+
+// The number behind "layers." at the front of the name, and what follows it: "3" and "mlp.x" of "layers.3.mlp.x".
+std::optional<std::pair<i64, std::string_view>> layer_in(std::string_view name) {
+  constexpr std::string_view kLayers = "layers.";
+  if (!name.starts_with(kLayers)) return std::nullopt;
+  name.remove_prefix(kLayers.size());
+  i64 number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const std::size_t digits = static_cast<std::size_t>(end - name.data());
+  if (error != std::errc() || number < 0 || digits >= name.size() || name[digits] != '.') return std::nullopt;
+  return std::pair(number, name.substr(digits + 1));
+}
+
+// The parameters of the model section, without what is in front of the decoder.
+std::vector<std::string_view> decoder_names(const Store& store, DcpDialect dialect) {
+  constexpr std::string_view kDecoder = "decoder.";
+  std::vector<std::string_view> out;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (const DcpKey key = split_key(dialect, store.name(t)); key.section == DcpKey::Section::kModel)
+      if (key.parameter.starts_with(kDecoder)) out.push_back(key.parameter.substr(kDecoder.size()));
+  return out;
+}
+
+// The pattern of the model with the groups that the names show: decoder.layers.0.layers.1 is in a group of at least
+// two. Nothing if the names show no group, or others than the model's layers can be in.
+std::optional<LayerPattern> pattern_of_names(const Store& store, DcpDialect dialect, const ModelMap& map) {
+  std::map<i64, i64> members;  // by item that is a group
+  const std::vector<std::string_view> names = decoder_names(store, dialect);
+  for (std::string_view name : names)
+    if (auto item = layer_in(name))
+      if (auto member = layer_in(item->second)) {
+        i64& count = members[item->first];
+        count = std::max(count, member->first + 1);
+      }
+  if (members.empty()) return std::nullopt;
+  const std::string flat = hybrid_pattern(map.model());
+  const std::size_t main = std::min(flat.find('/'), flat.size());
+  std::string text;
+  i64 item = 0;
+  for (std::size_t layer = 0; layer < main; item++) {
+    auto group = members.find(item);
+    const std::size_t count = group == members.end() ? 1 : static_cast<std::size_t>(group->second);
+    if (count > main - layer) return std::nullopt;
+    const std::string_view symbols = std::string_view(flat).substr(layer, count);
+    text += group == members.end() ? std::string(symbols) : cat("[", symbols, "]");
+    layer += count;
+  }
+  if (item <= members.rbegin()->first) return std::nullopt;
+  Checked<LayerPattern> checked = check_pattern(cat(text, flat.substr(main)), Dialect::kGrouped);
+  LayerPattern* pattern = std::get_if<LayerPattern>(&checked);
+  if (!pattern) return std::nullopt;
+  const LayerNames grouped(*pattern, LayerForm::kMember);
+  for (std::string_view name : names) {
+    std::optional<NameFault> fault;
+    grouped.find(cat("decoder.", name), fault);
+    if (fault) return std::nullopt;
+  }
+  return std::move(*pattern);
 }
 
 bool has_form(const Store& store, const LayerPattern& pattern, LayerForm form) {
@@ -38,6 +103,7 @@ bool has_form(const Store& store, const LayerPattern& pattern, LayerForm form) {
 
 std::optional<LayerMigration> layers_as_in_model(const Store& store, const ModelMap& map, bool weights_only) {
   std::optional<LayerPattern> pattern = pattern_of_run(store);
+  if (!pattern) pattern = pattern_of_names(store, kDialect, map);
   if (!pattern) return std::nullopt;
   LayerForm wanted = is_hybrid(map.model()) ? LayerForm::kFlat : LayerForm::kGpt;
   std::vector<LayerForm> forms = {wanted, LayerForm::kFlat};
@@ -54,8 +120,14 @@ std::optional<LayerMigration> layers_as_in_model(const Store& store, const Model
   return migrate_layers(store, kDialect, from, *to, {.weights_only = weights_only});
 }
 
-std::shared_ptr<const LayerPattern> pattern_of_members(const Store& store, const ModelMap& map) {
-  std::optional<LayerPattern> pattern = pattern_of_run(store);
+std::shared_ptr<const LayerPattern> pattern_of_members(const Store& store, DcpDialect dialect,
+                                                       const ModelMap& map) {
+  std::optional<LayerPattern> pattern;
+  if (dialect == kDialect) pattern = pattern_of_run(store);
+  if (!pattern) {
+    pattern = pattern_of_names(store, dialect, map);
+    return pattern ? std::make_shared<const LayerPattern>(std::move(*pattern)) : nullptr;
+  }
   if (!pattern || !pattern->has_groups() || !is_hybrid(map.model())) return nullptr;
   if (has_form(store, *pattern, LayerForm::kFlat) || !has_form(store, *pattern, LayerForm::kMember))
     return nullptr;

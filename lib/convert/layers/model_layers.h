@@ -1,6 +1,6 @@
 // The layers of a checkpoint under the names of its model's table, where the training run named them
 // otherwise: a GPT model that was made a hybrid one, or a hybrid model whose layers are in groups. The
-// pattern is in the args of the run; nothing is copied.
+// pattern is in the args of the run, or follows from the names; nothing is copied.
 //
 //   args: hybrid_layer_pattern *-*-    decoder.layers.1.mlp.*  -->  decoder.layers.0.mlp.*
 #pragma once
@@ -24,8 +24,10 @@ struct LayerPattern;
 std::optional<LayerMigration> layers_as_in_model(const Store& store, const ModelMap& map, bool weights_only);
 
 // The pattern of the run, if the model is its hybrid and the layers are named by group and member, as a
-// hybrid model with groups has them in memory; else nothing. pre: as above.
-std::shared_ptr<const LayerPattern> pattern_of_members(const Store& store, const ModelMap& map);
+// hybrid model with groups has them in memory; else nothing. Where no args have a pattern, the names show the groups
+// and the model the layers in them. pre: the store is an fsdp_dtensor checkpoint, or a state dict.
+std::shared_ptr<const LayerPattern> pattern_of_members(const Store& store, DcpDialect dialect,
+                                                       const ModelMap& map);
 
 // A view of the store under the new names. pre: the migration makes no stack of several tensors.
 std::unique_ptr<PieceStore> migrated(std::unique_ptr<Store> store, const LayerMigration& migration);

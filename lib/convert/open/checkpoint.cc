@@ -127,7 +127,7 @@ CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOp
   HfModel model = model_of(*store, options);
   std::shared_ptr<const LayerPattern> members;
   if (keeps_layers(options.names) && !model.plain && dcp_dialect(*store) == DcpDialect::kFsdpDtensor)
-    members = pattern_of_members(*store, *model.map);
+    members = pattern_of_members(*store, DcpDialect::kFsdpDtensor, *model.map);
   bool of_another_form = keeps_layers(options.names) && !model.plain && !members &&
                          dcp_dialect(*store) == DcpDialect::kFsdpDtensor &&
                          layers_as_in_model(*store, *model.map, options.weights_only());
@@ -153,6 +153,7 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, std::shared_ptr<c
   oddities_ = refuse_damage(*store_, options.parts(), options.accept,
                             options.records_apart ? is_of_records : nullptr);
   if (!model_->plain) refuse_other_model(*store_, *model_);
+  find_groups(options.names);
   run_ = facts_of(*store_);
   run_.tensor_ranks = agreed_ranks(*store_, run_.tensor_ranks, options.tp_setting, options.source_tp);
   run_.expert_tensor_ranks =
@@ -171,10 +172,19 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, std::shared_ptr<c
   refuse_unlike_copies(*store_, chunks_->copies(), model_->path);
 }
 
+// A state dict says its groups by names alone. To be compared, it gets the names that layers have without groups.
+void CheckpointModel::find_groups(KeyNames names) {
+  const DcpDialect dialect = dcp_dialect(*store_).value_or(DcpDialect::kPlain);
+  const bool named = dialect == DcpDialect::kStateDict || dialect == DcpDialect::kMegatronFsdp;
+  if (model_->plain || members_ || setup_.groups || !named || store_->driver().ranks_apart) return;
+  members_ = pattern_of_members(*store_, dialect, map());
+  if (names != KeyNames::kToCompare) setup_.groups = members_.get();
+}
+
 // Replaces the store by a view with the names of fsdp_dtensor, if its names are others.
 void CheckpointModel::translate(const CheckpointOptions& options, KeyTable::Cells& cells) {
   if (gets_names_of_fsdp(*store_, options.names)) find_spelling();
-  Translation made = impl::translated(store_, *model_, setup_, run_, cells, options);
+  Translation made = impl::translated(store_, *model_, setup_, run_, cells, options, members_.get());
   if (!made.store) return;
   cells = made.cells;
   left_states_ = std::move(made.left_states);

@@ -24,6 +24,7 @@
 namespace mckpt::impl {
 
 enum class DType : u8;
+enum class KeyNames : u8;
 class ModelMap;
 class Store;
 class StoredChunks;
@@ -77,6 +78,7 @@ class CheckpointModel {
   std::vector<DType> original_types() const;
 
  private:
+  void find_groups(KeyNames names);
   void translate(const CheckpointOptions& options, KeyTable::Cells& cells);
   void make_whole(bool weights_only);
   void list_tensors();

@@ -55,7 +55,8 @@ bool gets_names_of_fsdp(const Store& store, KeyNames names) {
 }
 
 Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunSetup& setup,
-                       const RunSizes& run, KeyTable::Cells cells, const CheckpointOptions& options) {
+                       const RunSizes& run, KeyTable::Cells cells, const CheckpointOptions& options,
+                       const LayerPattern* members) {
   Translation out;
   out.cells = cells;
   const ModelMap& map = *model.map;
@@ -78,7 +79,8 @@ Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunS
     out.cells = {1, 1};
   } else if (gets_names_of_fsdp(*store, options.names)) {
     const ModelMap* known = model.plain || whole ? nullptr : &map;
-    take(state_dict_pieces(std::move(store), dialect, known, setup, cells, options.weights_only(), whole));
+    take(state_dict_pieces(std::move(store), dialect, known, setup, cells, options.weights_only(), whole,
+                           setup.groups ? nullptr : members));
   } else if (dialect == DcpDialect::kFsdpDtensor && !model.plain && !setup.groups) {
     if (std::optional<LayerMigration> moved = layers_as_in_model(*store, map, options.weights_only()))
       out.store = migrated(std::move(store), *moved);

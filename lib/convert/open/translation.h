@@ -17,6 +17,7 @@ namespace mckpt::impl {
 
 class PieceStore;
 class Store;
+struct LayerPattern;
 enum class KeyNames : u8;
 struct CheckpointOptions;
 struct HfModel;
@@ -37,8 +38,10 @@ bool gets_names_of_fsdp(const Store& store, KeyNames names);
 
 // Takes the store if its names are others. The views of ranks and of torch_dist set in `setup` what they find; the
 // caller sets the spelling in it if gets_names_of_fsdp(). `run`: facts that the checkpoint or the caller gives of the
-// run that wrote it, in `cells`. Throws what making the views throws.
+// run that wrote it, in `cells`. `members`: the pattern of a state dict whose layers are in groups; they get the names
+// without groups unless `setup` has it too. Throws what making the views throws.
 Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunSetup& setup,
-                       const RunSizes& run, KeyTable::Cells cells, const CheckpointOptions& options);
+                       const RunSizes& run, KeyTable::Cells cells, const CheckpointOptions& options,
+                       const LayerPattern* members);
 
 }  // namespace mckpt::impl

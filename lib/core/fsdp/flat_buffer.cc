@@ -186,10 +186,7 @@ void check(const Packing& how) {
     throw Error(Code::kBadGrid, "the HSDP instances do not divide the ranks of a bucket")
         .expected(cat("a divisor of ", how.ranks))
         .found(how.hsdp);
-  bool outer_shard = how.hsdp > 1 && how.outer == HsdpOuter::kShard;
-  if (outer_shard && how.engine == Engine::kV1 && how.strategy != Strategy::kOptimGradsParams)
-    throw Error(Code::kBadLayout, "only optim_grads_params can be sharded over the HSDP instances as well")
-        .found(strategy_name(how.strategy));
+  refuse_outer_shard(how);
 }
 
 // The shard-th boundary, counted in items of a piece of p and clipped to the piece.
@@ -198,6 +195,18 @@ i64 boundary_in(const FlatBuffer& b, const PackedParameter& p, i64 shard, ItemRa
 }
 
 }  // namespace
+
+void refuse_outer_shard(const Packing& how) {
+  if (how.hsdp < 2 || how.outer != HsdpOuter::kShard || how.strategy == Strategy::kOptimGradsParams) return;
+  Error e(Code::kBadLayout, "only optim_grads_params can be sharded over the HSDP instances as well");
+  e.found(strategy_name(how.strategy));
+  if (how.engine == Engine::kV2)
+    e.note(
+        how.strategy == Strategy::kNoShard
+            ? "v2 shards the axis of the instances only where it shards the axis inside them too"
+            : "v2 changes the placement of one axis at a time, and between sharded main weights and whole weights two axes differ");
+  throw e.help("leave out `hsdp_outer`, or choose `strategy` optim_grads_params");
+}
 
 // Order, chunk size, places, padding, shards: each step needs the one before.
 FlatBuffer pack(std::span<const Shape> shapes, const Packing& how) {

@@ -51,6 +51,9 @@ struct FlatBuffer {
   i64 shard_items = 0;  // rank r holds [s*shard_items, (s+1)*shard_items), s = place_of(r, ...).shard
 };
 
+// Throws kBadLayout for a strategy under which instances cannot have parts of a buffer.
+void refuse_outer_shard(const Packing& packing);
+
 // Throws kBadLayout for parameters and combinations that cannot be packed, kBadGrid for rank counts that do
 // not divide, kSizeOverflow.
 FlatBuffer pack(std::span<const Shape> shapes, const Packing& packing);

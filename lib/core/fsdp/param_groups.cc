@@ -12,13 +12,6 @@
 namespace mckpt::impl {
 namespace {
 
-// Units exist under optim_grads_params, and in later versions of megatron-core under every strategy that
-// shards.
-bool has_units(const Grouping& how) {
-  bool full = how.strategy == Strategy::kOptimGradsParams;
-  return full || (how.units == UnitScope::kAllSharded && how.strategy != Strategy::kNoShard);
-}
-
 // All 8-bit floats count as one type.
 DType group_dtype(DType dtype) {
   switch (dtype) {
@@ -70,6 +63,13 @@ void cut_group(const Bucket& group, std::span<const Parameter> parameters, const
 }
 
 }  // namespace
+
+// Under v1 units exist with optim_grads_params, and in later versions of megatron-core with every strategy
+// that shards.
+bool has_units(const Grouping& how) {
+  if (how.engine == Engine::kV2 || how.strategy == Strategy::kOptimGradsParams) return true;
+  return how.units == UnitScope::kAllSharded && how.strategy != Strategy::kNoShard;
+}
 
 i64 default_bucket_items(Engine engine, i64 dp_cp) {
   if (engine == Engine::kV2) return 0;

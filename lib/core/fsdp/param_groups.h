@@ -36,7 +36,10 @@ struct Grouping {
   Strategy strategy = Strategy::kOptimGradsParams;
   UnitScope units = UnitScope::kFullShardOnly;
   i64 bucket_items = 0;  // the size at which groups outside units are cut; 0: not at all. v2 never cuts.
+  Engine engine = Engine::kV1;
 };
+// v2 has units under every strategy: a group is what one call of fully_shard() owns.
+bool has_units(const Grouping& how);
 
 // The bucket size if none is configured; 0: buckets are not cut. pre: dp_cp > 0, the ranks of a dense group.
 i64 default_bucket_items(Engine engine, i64 dp_cp);

@@ -3,11 +3,13 @@
 #include "live/model/model.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "core/base/error.h"
 #include "live/device/device.h"
 #include "live/model/group.h"
 #include "mappings/fsdp/layout.h"
+#include "mappings/fsdp/units.h"
 #include "mappings/model/cp_rows.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
@@ -147,26 +149,15 @@ void LiveModel::fully_shard(i32 module) {
     sharded_.insert(std::ranges::upper_bound(sharded_, module), module);
 }
 
-// True if a module around this one is a stack that is a unit: it owns all that is inside it.
-bool LiveModel::owned_by_stack(i32 module) const {
-  if (!setup_.fsdp.hybrid_stack_units) return false;
-  for (i32 m = tree_[module].parent; m >= 0; m = tree_[m].parent)
-    if (tree_[m].stack) return true;
-  return false;
-}
-
-// Strategies that shard no parameters need no units, unless the engine makes units for all sharded
-// strategies.
+// Modules have larger numbers than the modules around them, which are sharded after them.
 void LiveModel::wrap() {
-  const FsdpSetup& fsdp = setup_.fsdp;
-  refuse_without_stacks(parameters_, fsdp);
-  bool units = fsdp.strategy == Strategy::kOptimGradsParams ||
-               (fsdp.unit_scope == UnitScope::kAllSharded && fsdp.strategy != Strategy::kNoShard);
-  for (i32 m = 0; units && m < tree_.size(); m++) {
-    bool is_stack = fsdp.hybrid_stack_units && tree_[m].stack;
-    if ((!is_stack && !is_unit(tree_[m].unit, fsdp)) || owned_by_stack(m)) continue;
-    fully_shard(m);
-  }
+  refuse_without_stacks(parameters_, setup_.fsdp);
+  std::vector<i32> units;
+  if (has_units(grouping_of(setup_.fsdp)))
+    for (const auto& [number, module] : UnitOwners(setup_.fsdp).modules(parameters_))
+      units.push_back(tree_.find(module.name));
+  std::ranges::sort(units, std::greater());
+  for (i32 m : units) fully_shard(m);
   fully_shard(0);
 }
 

@@ -81,7 +81,7 @@ class LiveModel {
   // groups. A second call packs them anew and frees weights that were loaded. Throws kBadLayout if one of
   // these modules is unsharded, or if a module around this one was sharded before it.
   void fully_shard(i32 module);
-  // Shards every layer and stack that is an FSDP unit under the setup, then the model, as Megatron-FSDP does.
+  // Shards every module that is an FSDP unit under the setup, then the model, as Megatron-FSDP does.
   void wrap();
   const std::vector<i32>& sharded_modules() const { return sharded_; }  // in the order of their numbers
   i32 sharded_with(i32 module) const;  // the innermost sharded module around it, or itself; -1: none
@@ -130,7 +130,6 @@ class LiveModel {
   Tensor cp_slice(i32 parameter) const;
 
  private:
-  bool owned_by_stack(i32 module) const;
   std::vector<i32> members_for(i32 module) const;
   std::vector<LiveGroup*> groups_for(i32 module) const;
   void check_memory_room() const;

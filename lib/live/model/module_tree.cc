@@ -16,16 +16,13 @@ std::string_view parent_of(std::string_view name) {
 
 }  // namespace
 
-// The layer of a parameter becomes a layer of the parameter's class, and the stack around it a stack.
+// The layer of a parameter becomes a layer of the parameter's class.
 ModuleTree::ModuleTree(const std::vector<ModelParameter>& parameters) {
   modules_.push_back({});
   by_name_.emplace("", 0);
   for (i32 i = 0; i < static_cast<i32>(parameters.size()); i++) {
     const ModelParameter& p = parameters[i];
-    if (p.unit >= 0) {
-      modules_[module_named(layer_name(p))].unit = p.unit_class;
-      if (p.stack >= 0) modules_[module_named(stack_name(p))].stack = true;
-    }
+    if (p.unit >= 0) modules_[module_named(layer_name(p))].unit = p.unit_class;
     homes_.push_back(module_named(parent_of(p.name)));
     modules_[homes_.back()].parameters.push_back(i);
   }
@@ -36,7 +33,7 @@ i32 ModuleTree::module_named(std::string_view name) {
   if (auto known = by_name_.find(std::string(name)); known != by_name_.end()) return known->second;
   i32 parent = module_named(parent_of(name));
   i32 module = size();
-  modules_.push_back({std::string(name), parent, {}, UnitClass::kNone, false});
+  modules_.push_back({std::string(name), parent, {}, UnitClass::kNone});
   by_name_.emplace(std::string(name), module);
   return module;
 }

@@ -23,7 +23,6 @@ struct LiveModule {
   i32 parent = -1;
   std::vector<i32> parameters;  // its own, including those that it shares with a module before it
   UnitClass unit{};             // the class of a layer; kNone
-  bool stack = false;           // a HybridStack that can be a unit
 };
 
 // The tree. Built once, extended by tie(); const functions are thread-safe.

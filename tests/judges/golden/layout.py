@@ -81,6 +81,33 @@ class RealRuns(unittest.TestCase):
             self.assertEqual([[got["shard"] * r, got["shard"] * (r + 1)] for r in range(group["world"])], group["local_ranges"])
 
 
+class Strategies(unittest.TestCase):
+    """Runs of Megatron-FSDP v2's own package under every strategy of every axis, and what it refuses."""
+
+    def test_v2(self):
+        with open(os.path.join(DATA, "layout", "v2_strategies.json")) as f:
+            runs = json.load(f)
+        refused = 0
+        for run in runs:
+            mesh, axes = run["mesh"], run["axes"]
+            world = mesh[0] * (mesh + [1])[1]
+            flags = ["--world", world, "--engine", "v2", "--strategy", axes[-1]]
+            if len(mesh) > 1:
+                flags += ["--hsdp", mesh[0], "--hsdp-outer", "replicate" if axes[0] == "no_shard" else "shard"]
+            if "refused" in run:
+                told = mckpt(*map(written, run["shapes"]), *flags)
+                reason = "inside them too" if axes[-1] == "no_shard" else "two axes differ" if "one changed" in run["refused"] else ""
+                self.assertEqual((told.returncode, "MC0203" in told.stderr, reason in told.stderr), (2, True, True), (run, told.stderr))
+                refused += 1
+                continue
+            got = answer(*map(written, run["shapes"]), *flags)
+            self.assertEqual((got["offsets"], got["size"]), (run["offsets"], run["size"]), run)
+            if axes[-1] != "no_shard":
+                self.assertEqual([list(of) for of in zip(*got["item_ranges"])], run["held"], run)
+                self.assertEqual({numel for _, numel in run["main"]}, {got["shard"]}, run)
+        self.assertEqual((len(runs), refused), (240, 108))
+
+
 class Answers(unittest.TestCase):
     def test_scalar_is_an_empty_shape(self):
         got = answer("scalar", "2x3", "--world", 2)

@@ -119,7 +119,7 @@ expect_equal("left out", left, [{"name": "rng_state.0", "items": 3, "reason": "M
 for flags, status, words in (
     (["--keep-names"], 2, ["MC0001", "--keep-names"]),
     (["--fsdp-module", "block.*"], 1, ["MC1007", "--fsdp-module"]),
-    (["--dp", "2", "--cp", "2"], 2, ["MC0203", "context parallelism", "--cp 1"]),
+    (["--dp", "2", "--tp", "2"], 2, ["MC0203", "tensor parallelism", "--tp 1"]),
 ):
     told = mckpt("convert", "reshard", SOURCE, place("no"), "--any-model", "--engine", "v2", *flags, "-n", status=status)
     expect_equal(f"{flags}: {told}", [word in told for word in words], [True] * len(words))

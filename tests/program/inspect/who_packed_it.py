@@ -91,6 +91,13 @@ for model, name, options, want in (
     ("nemotron_h_moe", "v2", ("--dp", "3", "--engine", "v2"), {"engine": "v2", "dp": 3, "units": ["TransformerLayer", "MambaLayer"]}),
     ("qwen3_moe", "v2_ep", ("--ep", "2", "--dp", "6", "--engine", "v2"), {"engine": "v2", "ep": 2, "dp": 6}),
     ("tiny_llama1", "v2_tied", ("--dp", "3", "--engine", "v2"), {"engine": "v2", "dp": 3}),
+    ("qwen3_moe", "v2_optim", ("--dp", "3", "--engine", "v2", "--strategy", "optim"),
+     {"engine": "v2", "dp": 3, "units": ["TransformerLayer"], "strategies": ["optim_grads_params", "optim", "optim_grads"]}),
+    ("qwen3_moe", "v2_parts", ("--dp", "6", "--ep", "1", "--hsdp", "2", "--hsdp-outer", "shard", "--engine", "v2"),
+     {"engine": "v2", "dp": 6, "hsdp": 2, "hsdp_outer": "shard", "strategies": ["optim_grads_params"]}),
+    ("nemotron_h_moe", "v2_mamba", ("--dp", "3", "--engine", "v2", "--fsdp-unit", "MambaLayer"), {"engine": "v2", "dp": 3, "units": ["MambaLayer"]}),
+    ("nemotron_h", "v2_stacks", ("--dp", "3", "--engine", "v2", "--hybrid-pattern", "[M-]M[*-]", "--fsdp-unit", "HybridStack"),
+     {"engine": "v2", "dp": 3, "units": ["HybridStack"]}),
 ):
     path = convert(models.path(model), f"{model}_{name}", *options)
     expect_packing(f"{model} {name}", path, **{"engine": "v1", **want})

@@ -46,10 +46,11 @@ void weigh_ranks(const ModelLayout& l, LayoutTotals& t) {
 std::string unit_reason(const ModelLayout& l, i64 group) {
   const GroupFacts& facts = l.packing.facts[group];
   if (!facts.unit.empty())
-    return cat("of one FSDP unit, ", escaped(facts.unit), ", a ",
-               facts.stack                                  ? "HybridStack"
-               : facts.unit_class == UnitClass::kMambaLayer ? "MambaLayer"
-                                                            : "TransformerLayer");
+    return cat("of one FSDP unit, ", escaped(facts.unit),
+               facts.experts_alone                          ? ", the experts of a layer"
+               : facts.stack                                ? ", a HybridStack"
+               : facts.unit_class == UnitClass::kMambaLayer ? ", a MambaLayer"
+                                                            : ", a TransformerLayer");
   bool layers = false, left_out = false;
   for (i64 m : l.packing.groups[group].bucket.members) {
     const ModelParameter& p = l.parameters[m];

@@ -187,7 +187,14 @@ void refuse_unmatched(const FrozenNames& frozen, const ModelMap& map, const RunS
 // A run packs the model so when it trains; FsdpLayout::refuse_unsavable() says why a conversion refuses the
 // packing.
 void note_unsavable(const ModelLayout& l, const GlobalFlags& flags) {
-  if (l.fsdp.saves_state_dict() || l.fsdp.strategy != Strategy::kNoShard) return;
+  if (l.fsdp.saves_state_dict()) {
+    if (l.grid.tp * l.grid.etp > 1)
+      note(
+          flags,
+          "tp      v2 packs tensor-parallel parts so, but cannot save them, and Megatron's main branch refuses such a run: convert refuses it");
+    return;
+  }
+  if (l.fsdp.strategy != Strategy::kNoShard) return;
   auto parts =
       std::ranges::find_if(l.parameters, [](const ModelParameter& p) { return p.split != KeySplit::kNone; });
   if (parts != l.parameters.end())
@@ -236,6 +243,7 @@ void choose_grid(ModelLayout& l, const CommandLine& line, const ShownModel& open
 }
 
 void lay_out(ModelLayout& l, const ShownModel& opened, const LayoutFlags& flags) {
+  l.fsdp.saved = false;  // shown is what ranks hold
   refuse_unlike_v2(l.grid, l.fsdp);
   ValueOptions values;
   if (flags.dtype) values.dtype = parse_dtype(*flags.dtype, "--dtype");
@@ -249,7 +257,6 @@ void lay_out(ModelLayout& l, const ShownModel& opened, const LayoutFlags& flags)
   refuse_without_effect(setup.spelling, opened.map(), setup);
   follow_engine(l.fsdp, setup, l.types);
   l.parameters = opened.map().parameters(l.grid, l.cell, setup);
-  refuse_instances_of_experts(l.parameters, l.grid, l.fsdp);
   flags.fsdp.frozen().apply(l.parameters);
   refuse_unmatched(flags.fsdp.frozen(), opened.map(), setup);
   l.packing = packing_of(l.parameters, l.grid, l.fsdp);

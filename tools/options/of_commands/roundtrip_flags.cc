@@ -117,6 +117,7 @@ LiveSetup RoundtripFlags::setup(const ModelMap& map, i64 world) const {
   const ValueOptions how = values.options();
   s.grid = grid_flags.grid_of(world);
   s.fsdp = fsdp_flags.setup(s.grid);
+  s.fsdp.saved = checkpoint.has_value();
   refuse_unlike_v2(s.grid, s.fsdp);
   s.run = {vocab_rows(map.model(), map.family(), s.grid.tp, how.vocab), how.params_dtype.of(map.model()),
            pattern ? &*pattern : nullptr, spelling_flags.spelling()};

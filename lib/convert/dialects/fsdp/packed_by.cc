@@ -158,7 +158,7 @@ class Search {
     PackingGuess guess;
     guess.grid = grid;
     if (dialect_ != DcpDialect::kStateDict) add_units(guess);
-    if (dialect_ == DcpDialect::kFsdpDtensor || (grid.hsdp > 1 && grid.outer == HsdpOuter::kShard)) return;
+    if (dialect_ == DcpDialect::kFsdpDtensor) return;
     guess.engine = Engine::kV2;
     add_units(guess);
   }
@@ -291,6 +291,10 @@ std::string box_text(std::span<const i64> offsets, std::span<const i64> sizes) {
 std::vector<Strategy> PackedBy::strategies() const {
   if (no_trace) return {};
   if (!guess.shards) return {Strategy::kNoShard};
+  if (guess.engine == Engine::kV2) {
+    if (guess.grid.hsdp > 1 && guess.grid.outer == HsdpOuter::kShard) return {Strategy::kOptimGradsParams};
+    return {Strategy::kOptimGradsParams, Strategy::kOptim, Strategy::kOptimGrads};
+  }
   if (!units.empty()) return {Strategy::kOptimGradsParams};
   return {Strategy::kOptim, Strategy::kOptimGrads, Strategy::kOptimGradsParams};
 }

@@ -108,11 +108,15 @@ class Trial {
     auto number = [&](const std::string& module) {
       return units_.try_emplace(module, std::ssize(units_)).first->second;
     };
-    // The groups are units; the stack around them is not, and neither is the stack of an MTP depth.
-    const bool in_unit_stack = !p.stack.empty() && (p.in_group || !parameters_.has_groups);
-    if (guess_.stack_units && in_unit_stack) return number(p.stack);
     const bool unit = (p.layer_class == UnitClass::kTransformerLayer && guess_.transformer_units) ||
                       (p.layer_class == UnitClass::kMambaLayer && guess_.mamba_units);
+    if (guess_.engine == Engine::kV2) {  // the innermost module owns, and experts are always by layer
+      if (unit || (p.expert && !p.layer.empty())) return number(p.layer);
+      return guess_.stack_units && !p.stack.empty() ? number(cat("stack ", p.stack)) : kNoUnit;
+    }
+    // The groups are units of v1; the stack around them is not, and neither is the stack of an MTP depth.
+    const bool in_unit_stack = !p.stack.empty() && (p.in_group || !parameters_.has_groups);
+    if (guess_.stack_units && in_unit_stack) return number(p.stack);
     return unit ? number(p.layer) : kNoUnit;
   }
 
@@ -127,7 +131,7 @@ class Trial {
     const Strategy strategy = guess_.shards ? Strategy::kOptimGradsParams : Strategy::kNoShard;
     const i64 ranks = ep >= 0 ? guess_.grid.edp() : guess_.grid.dp;
     for (const Bucket& bucket :
-         buckets_of(list, {strategy, UnitScope::kFullShardOnly, guess_.bucket_items})) {
+         buckets_of(list, {strategy, UnitScope::kFullShardOnly, guess_.bucket_items, guess_.engine})) {
       std::vector<Shape> shapes;
       for (i64 m : bucket.members) shapes.push_back(list[m].shape);
       const FlatBuffer buffer =

@@ -4,20 +4,10 @@
 
 #include "convert/keys/value_options.h"
 #include "core/base/error.h"
-#include "core/hybrid/pattern.h"
 
 namespace mckpt::impl {
 
-void refuse_groups_under_v2(const FsdpSetup& fsdp, const RunSetup& run) {
-  if (!fsdp.saves_state_dict() || !run.groups || !run.groups->has_groups()) return;
-  throw Error(Code::kBadLayout, "a checkpoint of Megatron-FSDP v2 does not say the groups of layers")
-      .expected("a pattern without brackets")
-      .found(run.groups->text)
-      .help("choose `engine` v1, or give the layers no groups: mckpt convert ungroup");
-}
-
 void follow_engine(const FsdpSetup& fsdp, RunSetup& run, StoredTypes& types) {
-  refuse_groups_under_v2(fsdp, run);
   if (!fsdp.saves_state_dict()) return;
   run.whole = types.frozen_have_main = true;
   types.main_dtype = DType::kF32;

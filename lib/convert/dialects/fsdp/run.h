@@ -10,13 +10,8 @@ namespace mckpt::impl {
 
 struct ValueOptions;
 
-// Throws kBadLayout for layers in groups under v2: its checkpoints do not say the pattern, so nothing could
-// tell which layers their names mean.
-void refuse_groups_under_v2(const FsdpSetup& fsdp, const RunSetup& run);
-
 // Changes the set-up and the types to what the run saves. Under v2 every parameter is whole, and all
-// parameters, frozen ones too, are stored as their fp32 main weights. Under v1 nothing changes. Throws what
-// refuse_groups_under_v2() throws.
+// parameters, frozen ones too, are stored as their fp32 main weights. Under v1 nothing changes.
 void follow_engine(const FsdpSetup& fsdp, RunSetup& run, StoredTypes& types);
 
 // Throws kUsage for types that the engine does not store: v2 stores every parameter as fp32.

@@ -9,6 +9,7 @@
 #include "convert/facts/scalar.h"
 #include "convert/own/numbered_states.h"
 #include "core/base/error.h"
+#include "core/hybrid/names.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/keys/param_groups.h"
@@ -24,7 +25,7 @@ using Section = DcpKey::Section;
 class Translation {
  public:
   Translation(std::unique_ptr<Store> store, DcpDialect dialect, const ModelMap* map, const RunSetup& setup,
-              KeyTable::Cells cells, bool weights_only, bool keep_groups)
+              KeyTable::Cells cells, bool weights_only, bool keep_groups, const LayerPattern* members)
       : out_(std::make_unique<PieceStore>(std::move(store))),
         source_(out_->source()),
         dialect_(dialect),
@@ -32,7 +33,11 @@ class Translation {
         cells_(cells),
         weights_only_(weights_only),
         keep_groups_(keep_groups),
-        table_(map, setup) {}
+        table_(map, setup) {
+    if (!members) return;
+    grouped_.emplace(*members, LayerForm::kMember);
+    flat_.emplace(*members, LayerForm::kFlat);
+  }
 
   TranslatedRun run() {
     if (dialect_ == DcpDialect::kMegatronFsdp && !weights_only_ && has_numbered_states(source_)) {
@@ -50,7 +55,7 @@ class Translation {
   }
 
  private:
-  static std::string key_of(std::string_view parameter) { return *model_key(cat("model.", parameter)); }
+  std::string key_of(std::string_view parameter) const;
   void add_tensor(i64 t);
   bool add_split(i64 t, std::string_view name, std::string_view front, std::string_view tail);
   void read_groups();
@@ -66,6 +71,7 @@ class Translation {
   const ModelMap* map_;
   KeyTable::Cells cells_;
   bool weights_only_, keep_groups_;
+  std::optional<LayerNames> grouped_, flat_;  // of layers that get names without groups
   const StateDictTable table_;
   NumberedStates numbered_;    // of the hooks of Megatron-FSDP
   bool by_parameter_ = false;  // options of a group become options of its parameters
@@ -74,6 +80,15 @@ class Translation {
   NameMap<std::string, bool> names_;  // of parameters; whether each is a group of its own
   std::map<std::string, i64> steps_;  // 0-dimensional states, by parameter
 };
+
+std::string Translation::key_of(std::string_view parameter) const {
+  std::string name = *model_key(cat("model.", parameter));
+  if (!grouped_) return name;
+  std::optional<NameFault> fault;
+  const LayerName found = grouped_->find(name, fault);
+  const bool layer = !fault && found.kind == LayerName::Kind::kLayer && found.depth < 0;
+  return layer ? flat_->text(found) : name;
+}
 
 void Translation::add_tensor(i64 t) {
   DcpKey key = split_key(dialect_, source_.name(t));
@@ -188,8 +203,8 @@ void Translation::add_step(const std::string& name, const std::string& group) {
 
 TranslatedRun state_dict_pieces(std::unique_ptr<Store> store, DcpDialect dialect, const ModelMap* map,
                                 const RunSetup& setup, KeyTable::Cells cells, bool weights_only,
-                                bool keep_groups) {
-  return Translation(std::move(store), dialect, map, setup, cells, weights_only, keep_groups).run();
+                                bool keep_groups, const LayerPattern* members) {
+  return Translation(std::move(store), dialect, map, setup, cells, weights_only, keep_groups, members).run();
 }
 
 }  // namespace mckpt::impl

@@ -24,13 +24,15 @@ namespace mckpt::impl {
 enum class DcpDialect : u8;
 class ModelMap;
 class Store;
+struct LayerPattern;
 
 // `map` null: the model is not known, or parameters are wanted whole: every tensor stays as it is.
 // `keep_groups`: the groups of the optimizer stay as they are too. `cells` is the number of ranks that wrote
 // fused tensors, as in KeyTable. Throws kNotHeld for states that are numbered instead of named, unless only
-// the weights are wanted; kUnknownPartition if that number of ranks cannot have cut a parameter.
+// the weights are wanted; kUnknownPartition if that number of ranks cannot have cut a parameter. `members`: the pattern
+// by whose groups the layers are named; they get the names that they have without groups. Null: they keep their names.
 TranslatedRun state_dict_pieces(std::unique_ptr<Store> store, DcpDialect dialect, const ModelMap* map,
                                 const RunSetup& setup, KeyTable::Cells cells, bool weights_only,
-                                bool keep_groups = false);
+                                bool keep_groups = false, const LayerPattern* members = nullptr);
 
 }  // namespace mckpt::impl

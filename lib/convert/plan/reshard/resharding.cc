@@ -191,7 +191,6 @@ void Resharding::set_up_run() {
   run_.run = model().setup();
   run_.run.vocab_rows = resharded_vocab(model(), run_.grid.tp, options_.vocab, notes);
   run_.fsdp = options_.fsdp;
-  refuse_groups_under_v2(run_.fsdp, run_.run);
   run_.threads = options_.threads;
   run_.dtype_rule = [&](std::string_view key) { return type_of(key); };
   if (model().translated() && !source_.weights_only() && has_numbered_states(model().on_disk()))

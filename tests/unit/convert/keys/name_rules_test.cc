@@ -47,7 +47,7 @@ TEST(FrozenNames, AddToWhatTheFamilyFreezesUnlessNoneComesFirst) {
             "MC1007 `freeze`: no name matches: found c.*");
 }
 
-TEST(UnitModules, OwnAParameterByTheOutermostThatMatches) {
+TEST(UnitModules, OwnAParameterByTheInnermostThatMatches) {
   std::vector<ModelParameter> parameters(6);
   const char* names[] = {"norm",        "blocks.0.scale", "blocks.0.lin.weight", "blocks.1.lin.weight",
                          "head.weight", "blocks.0.cube"};
@@ -55,7 +55,7 @@ TEST(UnitModules, OwnAParameterByTheOutermostThatMatches) {
   UnitModules({"blocks.*", "*.lin", "head"}).apply(parameters);
   std::vector<i64> units;
   for (const ModelParameter& p : parameters) units.push_back(p.unit);
-  EXPECT_EQ(units, (std::vector<i64>{-1, 0, 0, 1, 2, 0}));
+  EXPECT_EQ(units, (std::vector<i64>{-1, 0, 1, 2, 3, 0}));
   EXPECT_EQ(parameters[0].unit_class, UnitClass::kNone);
   EXPECT_NE(parameters[1].unit_class, UnitClass::kNone);
   UnitModules({"blocks.?"}).refuse_unmatched(parameters);

@@ -239,6 +239,10 @@ TEST(FlatBuffer, RefusesWhatCannotBePacked) {
   EXPECT_EQ(refusal({{4}}, {.ranks = 4, .hsdp = 0}), Code::kBadGrid);
   Packing outer{.strategy = Strategy::kOptim, .ranks = 4, .hsdp = 2, .outer = HsdpOuter::kShard};
   EXPECT_EQ(refusal({{4}}, outer), Code::kBadLayout);
+  for (Strategy s : {Strategy::kNoShard, Strategy::kOptim, Strategy::kOptimGrads}) {
+    outer.engine = Engine::kV2, outer.strategy = s;
+    EXPECT_EQ(refusal({{4}}, outer), Code::kBadLayout);
+  }
   outer.hsdp = 1;  // one instance has no outer dimension
   EXPECT_EQ(refusal({{4}}, outer), Code::kInternal);
 }
@@ -290,6 +294,43 @@ TEST(FlatBuffer, AgreesWithMegatronFsdp) {
     EXPECT_EQ(b.bucket_items, second["size"].integer());
     EXPECT_TRUE(row_aligned(b));
   }
+}
+
+// What v2 itself made of lists of shapes under every strategy of one and two axes of its mesh.
+TEST(FlatBuffer, AgreesWithV2UnderEveryStrategy) {
+  GoldenJson runs = read_golden("layout/v2_strategies.json");
+  i64 packed = 0, refused = 0;
+  for (const GoldenJson& run : runs.items()) {
+    const std::vector<i64> mesh = run["mesh"].integers();
+    const std::vector<std::string> axes = run["axes"].strings();
+    Packing how{.engine = Engine::kV2, .strategy = strategy_from_name(axes.back()), .ranks = mesh[0]};
+    if (mesh.size() > 1) {
+      how.ranks = mesh[0] * mesh[1], how.hsdp = mesh[0];
+      how.outer = axes[0] == "no_shard" ? HsdpOuter::kReplicate : HsdpOuter::kShard;
+    }
+    std::vector<Shape> shapes;
+    for (const GoldenJson& s : run["shapes"].items()) shapes.emplace_back(s.integers());
+    if (run.find("refused")) {
+      EXPECT_THROW(pack(shapes, how), Error) << axes[0] << " " << axes.back();
+      refused++;
+      continue;
+    }
+    const FlatBuffer b = pack(shapes, how);
+    packed++;
+    EXPECT_EQ(b.bucket_items, run["size"].integer());
+    EXPECT_EQ(offsets(b), run["offsets"].integers());
+    if (how.strategy == Strategy::kNoShard) continue;  // every rank has everything
+    for (i64 d = 0; d < how.ranks; d++) {
+      const i64 s = place_of(d, how.ranks, how.hsdp, how.outer).shard;
+      EXPECT_EQ((I{s * b.shard_items, b.shard_items}), run["main"][d].integers());
+      for (i64 p = 0; p < std::ssize(shapes); p++) {
+        const ItemRange held = item_range(b, p, s);
+        EXPECT_EQ((I{held.begin, held.end}), run["held"][d][p].integers());
+      }
+    }
+  }
+  EXPECT_EQ(packed, 132);
+  EXPECT_EQ(refused, 108);
 }
 
 TEST(FirstFit, FindsTheFirstFromAPositionOnUntilItIsTaken) {

@@ -51,6 +51,12 @@ TEST(ParamGroups, WhetherOtherStrategiesHaveUnitsDependsOnTheVersion) {
   EXPECT_EQ(grouped(model(), {.strategy = Strategy::kNoShard, .units = UnitScope::kAllSharded}), without);
 }
 
+TEST(ParamGroups, V2HasUnitsUnderEveryStrategy) {
+  for (Strategy s :
+       {Strategy::kNoShard, Strategy::kOptim, Strategy::kOptimGrads, Strategy::kOptimGradsParams})
+    EXPECT_EQ(grouped(model(), {.strategy = s, .engine = Engine::kV2}), grouped(model(), {}));
+}
+
 TEST(ParamGroups, TheParameterThatReachesTheBucketSizeIsTheLastOfItsBucket) {
   EXPECT_EQ(grouped(model(), {.bucket_items = 161}), "0 7 | 8 | 1 2 u0 | 3 5 u1 | 4 6 u1e");
   EXPECT_EQ(grouped(model(), {.bucket_items = 160}), "0 | 7 8 | 1 2 u0 | 3 5 u1 | 4 6 u1e");
