@@ -122,6 +122,7 @@ void fields(ToMcore& o, FieldVisitor& v) {
          "whether all layers are one tensor: auto (as Megatron stores them for this model), stacked or indexed"},
     o.layers);
   spelling_field(o.spelling, v);
+  hybrid_pattern_field(o.hybrid_pattern, v);
   fields(o.values, v);
   v.casts();
 }
@@ -177,6 +178,7 @@ void fields(Reshard& o, FieldVisitor& v) {
   pipeline_fields(o.vpp, o.first_stage_layers, o.last_stage_layers, v);
   fields(o.fsdp, v);
   fsdp_module_field(o.fsdp_module, v);
+  spelling_field(o.spelling, v, true);
   v.heading("Values");
   vocab_fields(o.vocab_size, v);
 }
@@ -247,6 +249,7 @@ void fields(Relayer& o, FieldVisitor& v) {
            "norms of * and - layers: fused (in the linear layer after them, as in hybrid models), apart (in the layer) or keep"},
       o.norms);
   weights_only_field(o.weights_only, v);
+  spelling_field(o.spelling, v);
   accept_field(o.accept, v);
   file_fields(o.files, v);
 }

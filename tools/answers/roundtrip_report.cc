@@ -4,6 +4,8 @@
 //   model    45 tensors, 33 Megatron parameters
 //   load        0.012 s      1.20 GB/s  14.5 KiB            one line for each phase, repeated phases too
 //   memory   weights 29.0 KiB, gathered at most 8.00 KiB, peak RSS 60.1 MiB a rank
+//   calls    load     11 all_gather, 1 exchange a rank at most; all ranks received 29.0 KiB
+//            instead of 33 broadcasts, one for each parameter, with 87.0 KiB
 //   equal: every bit came back
 #include "tools/answers/roundtrip_report.h"
 
@@ -20,10 +22,12 @@
 #include "live/model/model.h"
 #include "live/round_trip/round_trip.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/source_table.h"
 #include "runtime/comm/comm.h"
 #include "tools/options/of_commands/roundtrip_flags.h"
 #include "tools/render/answer_json.h"
 #include "tools/render/progress.h"
+#include "tools/run/logits.h"
 
 namespace mckpt::impl {
 namespace {
@@ -39,6 +43,55 @@ const RoundTripPhase* last_of(const RoundTripResult& result, std::string_view na
   for (const RoundTripPhase& p : result.phases)
     if (p.name == name) last = &p;
   return last;
+}
+
+// What loading would cost if one rank read the files and broadcast each parameter to the others: a call for
+// each, and all bytes of the files to every other rank.
+CallCount broadcast_each(const ModelMap& map, i64 ranks) {
+  CallCount naive{map.parameter_count(), 0};
+  for (i32 t = 0; t < map.sources().size(); t++)
+    naive.received += dtype_bytes(map.sources()[t].dtype, Shape(map.sources()[t].dims).items()) * (ranks - 1);
+  return naive;
+}
+
+void write_collectives(JsonWriter& json, const CallCounts& counts) {
+  const CallCount total = counts.total();
+  json.key("collectives").begin_object();
+  json.field("calls", total.calls).field("received_bytes", total.received);
+  json.key("by_call").begin_array();
+  for (std::size_t c = 0; c < kCommCalls; c++)
+    if (const CallCount& one = counts.of[c]; one.calls > 0)
+      json.begin_object()
+          .field("call", call_name(static_cast<CommCall>(c)))
+          .field("calls", one.calls)
+          .field("received_bytes", one.received)
+          .end_object();
+  json.end_array().end_object();
+}
+
+// "11 all_gather, 1 exchange a rank at most; all ranks received 29.0 KiB"
+std::string collectives_text(const CallCounts& counts) {
+  std::string calls;
+  for (std::size_t c = 0; c < kCommCalls; c++)
+    if (const CallCount& one = counts.of[c]; one.calls > 0)
+      calls +=
+          cat(calls.empty() ? "" : ", ", with_commas(one.calls), " ", call_name(static_cast<CommCall>(c)));
+  return cat(calls, " a rank at most; all ranks received ", human_bytes(counts.total().received));
+}
+
+void write_calls(Output& out, const RoundtripReport& report, i64 ranks) {
+  std::string_view front = "calls    ";
+  for (const char* name : {"load", "unshard"}) {
+    const RoundTripPhase* phase = last_of(report.result, name);
+    if (!phase || phase->collectives.total().calls == 0) continue;
+    out.line(cat(front, name, std::string(9 - std::string_view(name).size(), ' '),
+                 collectives_text(phase->collectives)));
+    front = "         ";
+    if (std::string_view(name) != "load") continue;
+    const CallCount naive = broadcast_each(report.map, ranks);
+    out.line(cat(front, "         instead of ", counted(naive.calls, "broadcast"),
+                 ", one for each parameter, with ", human_bytes(naive.received)));
+  }
 }
 
 // The root of the module tree has no name and is called "model".
@@ -62,6 +115,21 @@ void write_groups(JsonWriter& json, const LiveModel& model) {
   json.end_array();
 }
 
+void write_logits(JsonWriter& json, const std::optional<LogitsAnswer>& logits) {
+  if (!logits) {
+    json.null_field("logits");
+    return;
+  }
+  json.key("logits").begin_object();
+  json.field("equal", logits->equal).field("tokens", logits->tokens).field("layers", logits->layers);
+  auto put = [&](std::string_view name, const auto& value) {
+    value ? json.field(name, *value) : json.null_field(name);
+  };
+  put("first_layer", logits->first_layer), put("largest_difference", logits->largest_difference);
+  put("relative_l2", logits->relative_l2), put("same_next_tokens", logits->same_next_tokens);
+  json.end_object();
+}
+
 void write_json(Output& out, const RoundtripReport& report, i64 peak_rss, const LiveModel& model) {
   const RoundTripResult& r = report.result;
   const RoundtripFlags& options = report.options;
@@ -77,19 +145,22 @@ void write_json(Output& out, const RoundtripReport& report, i64 peak_rss, const 
   for (const RoundTripPhase& p : r.phases)
     if (&p == last_of(r, p.name)) json.field(cat(p.name, "_seconds"), p.seconds);
   json.key("phases").begin_array();
-  for (const RoundTripPhase& p : r.phases)
-    json.begin_object()
-        .field("name", p.name)
-        .field("seconds", p.seconds)
-        .field("bytes", p.bytes)
-        .end_object();
+  for (const RoundTripPhase& p : r.phases) {
+    json.begin_object().field("name", p.name).field("seconds", p.seconds).field("bytes", p.bytes);
+    write_collectives(json, p.collectives);
+    json.end_object();
+  }
   json.end_array();
+  const CallCount naive = broadcast_each(report.map, model.world().size());
+  json.key("broadcast_each_parameter").begin_object();
+  json.field("calls", naive.calls).field("received_bytes", naive.received).end_object();
   json.field("cp_slices", r.cp_slices);
   json.field("weights_bytes", r.weights_bytes).field("gathered_bytes", r.gathered_bytes);
   json.field("peak_rss", peak_rss);
   write_groups(json, model);
   options.output ? json.field("output", *options.output) : json.null_field("output");
   options.checkpoint ? json.field("checkpoint", *options.checkpoint) : json.null_field("checkpoint");
+  write_logits(json, report.logits);
   json.field("difference_count", r.difference_count).key("differences").begin_array();
   for (const std::string& d : r.differences) json.value(d);
   json.end_array();
@@ -126,6 +197,8 @@ void write_text(Output& out, const RoundtripReport& report, i64 peak_rss, const 
                  " of all ranks compared with the source"));
   out.line(cat("memory   weights ", human_bytes(r.weights_bytes), ", gathered at most ",
                human_bytes(r.gathered_bytes), ", peak RSS ", human_bytes(peak_rss), " a rank"));
+  write_calls(out, report, model.world().size());
+  if (report.logits) out.line(cat("logits   ", escaped(report.logits->line, 600)));
   for (const std::string& d : r.differences) out.line(cat("differs  ", d));
   if (i64 more = r.difference_count - std::ssize(r.differences); more > 0)
     out.line(cat("         and ", with_commas(more), " more"));

@@ -6,11 +6,14 @@
 // Each is a phase, with the seconds of the slowest rank and the bytes of all ranks.
 #pragma once
 
+#include <optional>
+
 namespace mckpt::impl {
 
 class LiveModel;
 class ModelMap;
 struct GlobalFlags;
+struct LogitsAnswer;
 struct RoundTripResult;
 struct RoundtripFlags;
 
@@ -18,6 +21,7 @@ struct RoundtripReport {
   const RoundTripResult& result;
   const RoundtripFlags& options;
   const ModelMap& map;
+  const std::optional<LogitsAnswer>& logits;  // with --logits
 };
 
 // Collective. Rank 0 prints it, as JSON or in words.

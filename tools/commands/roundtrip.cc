@@ -21,11 +21,14 @@
 #include "tools/commands/commands.h"
 #include "tools/options/command_line.h"
 #include "tools/options/of_commands/roundtrip_flags.h"
+#include "tools/process/interrupt.h"
 #include "tools/process/job.h"
 #include "tools/process/module_path.h"
+#include "tools/process/python.h"
 #include "tools/render/findings.h"
 #include "tools/render/notes.h"
 #include "tools/render/output.h"
+#include "tools/run/logits.h"
 #include "tools/run/observer.h"
 
 namespace mckpt::impl {
@@ -50,6 +53,16 @@ std::unique_ptr<Device> make_device(const std::string& name) {
   }
 }
 
+LogitsOptions logits_options(const RoundtripFlags& options) {
+  return {find_python(options.python), options.trust_remote_code};
+}
+
+// While Python works, this rank does.
+bool going_on() {
+  this_job().comm().activity().made_progress();
+  return !*stop_flag();
+}
+
 HfModel open_source(const RoundtripFlags& options, const GlobalFlags& flags) {
   HfModel source = open_hf_model(options.source, options.model_flags.options());
   if (!source.has_data())
@@ -66,11 +79,18 @@ HfModel open_source(const RoundtripFlags& options, const GlobalFlags& flags) {
 }
 
 RoundTripResult go_through(const RoundtripFlags& options, const HfModel& source, LiveModel& model,
-                           const KeptMemory& gathered, const GlobalFlags& flags) {
+                           const KeptMemory& gathered, const GlobalFlags& flags,
+                           std::optional<LogitsAnswer>& logits) {
   model.wrap();
   options.fsdp_flags.frozen().refuse_unmatched(live_keys(model).parameters());
   RoundTripObserver observer(flags, this_job().comm().activity());
-  return round_trip(model, gathered, source, options.round_trip(), observer);
+  RoundTripOptions how = options.round_trip();
+  if (options.logits)
+    how.logits = [&](const std::string& exported) {
+      logits = compare_logits(exported, options.source, logits_options(options), going_on);
+      return logits->equal ? std::string() : cat("the logits: ", logits->line);
+    };
+  return round_trip(model, gathered, source, how, observer);
 }
 
 }  // namespace
@@ -82,6 +102,8 @@ Exit roundtrip_command(CommandLine& line) {
   options.refuse_early();
   options.ranks.join();
   options.settle(this_job().comm());
+  if (options.logits && this_job().comm().rank() == 0)
+    check_logits(options.source, logits_options(options), going_on);
   load_module("torch", module_path());
   Tensor::set_threads(options.threads);
   HfModel source = open_source(options, flags);
@@ -91,10 +113,11 @@ Exit roundtrip_command(CommandLine& line) {
   LiveModel model(*source.map, options.setup(*source.map, this_job().comm().size()), this_job().comm(),
                   *device, gathered);
   // Leaving the model ends its communicators, which ranks that use them take for an error.
-  RoundTripResult result =
-      claiming_errors(this_job().comm(), [&] { return go_through(options, source, model, gathered, flags); });
+  std::optional<LogitsAnswer> logits;
+  RoundTripResult result = claiming_errors(
+      this_job().comm(), [&] { return go_through(options, source, model, gathered, flags, logits); });
   tell_findings(flags, result.oddities, options.checkpoint.value_or(""));
-  write_roundtrip(flags, {result, options, *source.map}, model);
+  write_roundtrip(flags, {result, options, *source.map, logits}, model);
   return result.difference_count > 0 ? Exit::kNo : Exit::kOk;
 }
 

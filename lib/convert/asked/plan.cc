@@ -67,6 +67,11 @@ ReshardSourceOptions reshard_source(const What& what, const SourceOptions& openi
   return from;
 }
 
+std::optional<Spelling> given_spelling(const std::vector<std::string>& words, bool rank_files = false) {
+  if (words.empty()) return std::nullopt;
+  return spelling_in(words, rank_files);
+}
+
 template <typename What>
 PipelineOptions pipeline_of(const What& what) {
   return {what.vpp, what.first_stage_layers, what.last_stage_layers};
@@ -89,6 +94,7 @@ Conversion plan_of(const ToFsdp& what, const Planning& how) {
   opening.source_tp = what.source_tp, opening.source_etp = what.source_etp;
   out.from = reshard_source(what, opening, how);
   out.modules = UnitModules(what.fsdp_module);
+  if (!what.spelling.empty()) out.from.checkpoint.spelling = model.spelling;
   out.model_alone = how.model_alone;
   return plan_to_fsdp(std::move(out));
 }
@@ -98,7 +104,8 @@ Conversion plan_of(const ToMcore& what, const Planning& how) {
   out.checkpoint = checkpoint_of(what.opening, what.source, how);
   out.weights_only = what.weights_only;
   out.grid = grid_of(what.grid), out.pipeline = pipeline_of(what);
-  out.layers = layer_stacks(what.layers), out.spelling = spelling_in(what.spelling);
+  out.layers = layer_stacks(what.layers), out.spelling = given_spelling(what.spelling);
+  out.hybrid_pattern = what.hybrid_pattern;
   out.values = value_options(what.values);
   return plan_to_mcore(out);
 }
@@ -127,6 +134,7 @@ Conversion plan_of(const Reshard& what, const Planning& how) {
   out.fsdp = setup_of(what.fsdp, out.grid), out.frozen = frozen_of(what.fsdp);
   out.modules = UnitModules(what.fsdp_module);
   out.vocab = vocab_choice(what.vocab_size);
+  out.from.checkpoint.spelling = given_spelling(what.spelling, true);
   return plan_reshard(out);
 }
 
@@ -147,6 +155,7 @@ Conversion plan_of(const Relayer& what, const Planning& how) {
   out.how.norms = norm_place(what.norms);
   out.how.without_mixers = what.without_mixers;
   out.how.weights_only = what.weights_only;
+  out.how.spelling = given_spelling(what.spelling);
   return plan_relayer(out);
 }
 

@@ -52,6 +52,17 @@ std::vector<ArgChange> changes_of_sizes(const PickleValue& args, const ModelConf
   return changes;
 }
 
+// The modules of a run whose norms have other names than the result's; nothing if they are the same.
+std::optional<ArgChange> change_of_modules(const PickleValue& args, NormNames norms) {
+  const PickleValue* now = arg_of(args, kModules);
+  const bool text = now && now->is(PickleValue::Kind::kText);
+  if (norms == NormNames::kOfTransformerEngine && text && now->text() == "local")
+    return ArgChange{std::string(kModules), std::string("transformer_engine")};
+  if (norms == NormNames::kOfMegatron && text && now->text() == "transformer_engine")
+    return ArgChange{std::string(kModules), std::string("local")};
+  return std::nullopt;
+}
+
 // The fields that follow from the grid, the pipeline, the format and the names of the result, as far as the
 // args have them.
 std::vector<ArgChange> changes_of_result(const PickleValue& args, const ArgsOfResult& result) {
@@ -59,29 +70,26 @@ std::vector<ArgChange> changes_of_result(const PickleValue& args, const ArgsOfRe
   auto put = [&](std::string_view name, const ArgValue& value) {
     if (arg_of(args, name)) changes.push_back({std::string(name), value});
   };
-  auto is = [&](std::string_view name, std::string_view text) {
-    const PickleValue* now = arg_of(args, name);
-    return now && now->is(PickleValue::Kind::kText) && now->text() == text;
-  };
   for (std::string_view name : kNoLonger) put(name, std::monostate());
   for (std::string_view name : kFalse) put(name, false);
   put(kStagesOfLayers, result.grid.pp);
   if (run_sizes(args).context_ranks != result.grid.cp) put(kSplitContext, std::monostate());
   put(kDistributedFormat, result.format != ArgsFormat::kTorch);
-  if (result.norms == NormNames::kOfTransformerEngine && is(kModules, "local"))
-    put(kModules, std::string("transformer_engine"));
-  if (result.norms == NormNames::kOfMegatron && is(kModules, "transformer_engine"))
-    put(kModules, std::string("local"));
+  if (std::optional<ArgChange> modules = change_of_modules(args, result.norms))
+    changes.push_back(*std::move(modules));
   if (result.iteration) put(kIterationArg, *result.iteration);
   if (result.from_the_start)
     for (std::string_view name : kCounts) put(name, i64{0});
   return changes;
 }
 
-// The fields of the layers of a model without groups, where the run that wrote the args named them otherwise.
-std::vector<ArgChange> changes_of_layers(const PickleValue& args, const ModelConfig& model) {
+// The fields of the layers, where the run that wrote the args named them otherwise: with other groups, without
+// any, or as another kind of model.
+std::vector<ArgChange> changes_of_layers(const PickleValue& args, const ModelConfig& model,
+                                         const LayerPattern* groups) {
   const std::optional<std::string> said = pattern_of_args(args);
   if (!said) return {};
+  if (groups) return args_for_layers(args, *groups, false, groups->physical_layers());
   const LayerPattern pattern = parse_pattern(*said, Dialect::kGrouped);
   const std::string own = hybrid_pattern(model);
   if (!own.empty() && !pattern.has_groups()) return {};
@@ -105,6 +113,13 @@ void put_arg(std::string& args, std::string_view name, const ArgValue& value, No
   if (!put_value(args, name, value, kAlwaysThere)) notes.warn(cat("args: ", name, " keeps its old value"));
 }
 
+void put_modules(std::string& args, NormNames norms, Notes& notes) {
+  const std::string before = args;
+  const Pickle source({reinterpret_cast<const u8*>(before.data()), before.size()}, {});
+  if (std::optional<ArgChange> change = change_of_modules(source.root(), norms))
+    put_arg(args, change->name, change->value, notes);
+}
+
 std::string kept_args(std::string args, const ArgsOfResult& result, Notes& notes) {
   const std::optional<i64> divisor = other_vocab_divisor(args, result.map, result.vocab_rows, result.grid.tp);
   auto put = [&](std::string_view name, const ArgValue& value) { put_arg(args, name, value, notes); };
@@ -112,8 +127,8 @@ std::string kept_args(std::string args, const ArgsOfResult& result, Notes& notes
   const std::string before = args;
   const Pickle source({reinterpret_cast<const u8*>(before.data()), before.size()}, {});
   const PickleValue& own = source.root();
-  for (const auto& changes :
-       {changes_of_layers(own, model), changes_of_sizes(own, model), changes_of_result(own, result)})
+  for (const auto& changes : {changes_of_layers(own, model, result.groups), changes_of_sizes(own, model),
+                              changes_of_result(own, result)})
     for (const ArgChange& change : changes) put(change.name, change.value);
   for (auto [name, value] : grid_args(result.grid)) put(name, value);
   const auto stages = pipeline_values(result.map, result.grid.pp, result.pipeline);

@@ -22,6 +22,7 @@ enum class ArgsFormat : u8;
 class ModelMap;
 class Notes;
 struct Grid;
+struct LayerPattern;
 struct PipelineOptions;
 
 // Whose modules have norms with the names of the result (core/hybrid/spellings.h).
@@ -39,6 +40,7 @@ struct ArgsOfResult {
   std::optional<i64> iteration{};       // nothing: the source's
   bool from_the_start = false;          // the run that loads the result has seen no sample
   NormNames norms = NormNames::kOfAll;
+  const LayerPattern* groups = nullptr;  // of a hybrid model; null: no groups
 };
 
 // `args`: a pickle of protocol 2. Adds a warning for each field that cannot be changed.
@@ -46,6 +48,8 @@ std::string kept_args(std::string args, const ArgsOfResult& result, Notes& notes
 // Whether a field is one that such args have from the source and that follows from the result alone, such as
 // from the types of its tensors, beside the fields of is_grid_arg().
 bool is_reset_arg(std::string_view name);
+// Gives the field of the modules, if the args have it, the value that goes with such norms.
+void put_modules(std::string& args, NormNames norms, Notes& notes);
 // Gives one field another value, or adds it; a warning if that is not possible.
 void put_arg(std::string& args, std::string_view name, const ArgValue& value, Notes& notes);
 

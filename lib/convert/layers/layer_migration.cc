@@ -16,6 +16,7 @@
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "core/hybrid/names.h"
+#include "core/hybrid/spelled.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
 #include "io/pickle/value.h"
@@ -69,6 +70,8 @@ class Migration {
       LayerName moved = name;
       std::string rest(name.rest);
       if (main_layer) rest = moved_norm(name.rest, to_.kind(name.layer).kind, options_.norms);
+      if (main_layer && options_.spelling)
+        rest = spelled_rest(rest, to_.kind(name.layer).kind, *options_.spelling);
       moved.rest = rest;
       out.parameter = to_.text(moved);
     }

@@ -8,7 +8,12 @@
 //                                                                        ...
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "core/base/int.h"
+#include "core/hybrid/spellings.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
 
@@ -52,6 +57,7 @@ enum class NormPlace : u8 { kKeep, kFused, kApart };
 struct MigrationOptions {
   bool weights_only = false;           // leave out the optimizer
   NormPlace norms = NormPlace::kKeep;  // for the layers of the main part
+  std::optional<Spelling> spelling{};  // likewise; of fsdp_dtensor, which has other names. None: they stay
   bool without_mixers = false;         // from hybrid to GPT: leave them out; back: the result has none
 };
 

@@ -13,6 +13,8 @@
 #include "core/base/text.h"
 #include "core/hybrid/names.h"
 #include "core/hybrid/pattern.h"
+#include "core/hybrid/spellings.h"
+#include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
 #include "io/store/store.h"
@@ -22,8 +24,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-constexpr DcpDialect kDialect = DcpDialect::kFsdpDtensor;
 
 // Whether the model is a hybrid: some layer has only a mixer or only an MLP. Layers of other models have
 // both.
@@ -93,48 +93,65 @@ std::optional<LayerPattern> pattern_of_names(const Store& store, DcpDialect dial
 
 bool has_form(const Store& store, const LayerPattern& pattern, LayerForm form) {
   try {
-    return misfits(store, kDialect, LayerNames(pattern, form)).empty();
+    return misfits(store, *dcp_dialect(store), LayerNames(pattern, form)).empty();
   } catch (const Error&) {  // a GPT model cannot be of the pattern
     return false;
   }
 }
 
+bool has_norm_of_groups(const Store& torch_dist) {
+  for (i64 t = 0; t < torch_dist.tensor_count(); t++)
+    if (torch_dist.name(t).starts_with(kGptFinalNorm)) return true;
+  return false;
+}
+
 }  // namespace
 
-std::optional<LayerMigration> layers_as_in_model(const Store& store, const ModelMap& map, bool weights_only) {
+std::optional<LayerMigration> layers_as_in_model(const Store& store, const ModelMap& map,
+                                                 const LayerPattern* groups, bool weights_only) {
   std::optional<LayerPattern> pattern = pattern_of_run(store);
-  if (!pattern) pattern = pattern_of_names(store, kDialect, map);
-  if (!pattern) return std::nullopt;
-  LayerForm wanted = is_hybrid(map.model()) ? LayerForm::kFlat : LayerForm::kGpt;
-  std::vector<LayerForm> forms = {wanted, LayerForm::kFlat};
+  const DcpDialect dialect = *dcp_dialect(store);
+  if (!pattern && dialect == DcpDialect::kFsdpDtensor) pattern = pattern_of_names(store, dialect, map);
+  if (!pattern && groups) pattern = *groups;
+  if (!pattern || (groups && physical_symbols(*groups) != physical_symbols(*pattern))) return std::nullopt;
+  const LayerForm wanted = groups                   ? LayerForm::kMember
+                           : is_hybrid(map.model()) ? LayerForm::kFlat
+                                                    : LayerForm::kGpt;
+  // Names by member are those of one pattern: another pattern's can look like them.
+  std::vector<LayerForm> forms = {LayerForm::kFlat};
+  if (!groups || groups->text == pattern->text) forms.insert(forms.begin(), wanted);
   if (pattern->has_groups()) forms.insert(forms.end(), {LayerForm::kMember, LayerForm::kLogical});
   auto found = std::ranges::find_if(forms, [&](LayerForm form) { return has_form(store, *pattern, form); });
-  if (found == forms.end() || *found == wanted) return std::nullopt;
+  if (found == forms.end() || (*found == wanted && forms[0] == wanted)) return std::nullopt;
   LayerNames from(*pattern, *found);
   std::optional<LayerNames> to;
   try {
-    to.emplace(*pattern, wanted, kMtpModule);
+    to.emplace(groups ? *groups : *pattern, wanted, kMtpModule);
   } catch (const Error&) {
     return std::nullopt;  // a GPT model cannot be of the pattern
   }
-  return migrate_layers(store, kDialect, from, *to, {.weights_only = weights_only});
+  return migrate_layers(store, *dcp_dialect(store), from, *to, {.weights_only = weights_only});
 }
 
-std::shared_ptr<const LayerPattern> pattern_of_members(const Store& store, DcpDialect dialect,
-                                                       const ModelMap& map) {
+std::shared_ptr<const LayerPattern> pattern_of_groups(const Store& store, DcpDialect dialect,
+                                                      const ModelMap& map) {
+  const bool logical = dialect == DcpDialect::kTorchDist;
   std::optional<LayerPattern> pattern;
-  if (dialect == kDialect) pattern = pattern_of_run(store);
-  if (!pattern) {
+  if (logical || dialect == DcpDialect::kFsdpDtensor) pattern = pattern_of_run(store);
+  if (!pattern && !logical) {
     pattern = pattern_of_names(store, dialect, map);
     return pattern ? std::make_shared<const LayerPattern>(std::move(*pattern)) : nullptr;
   }
   if (!pattern || !pattern->has_groups() || !is_hybrid(map.model())) return nullptr;
-  if (has_form(store, *pattern, LayerForm::kFlat) || !has_form(store, *pattern, LayerForm::kMember))
-    return nullptr;
+  const LayerForm form = logical ? LayerForm::kLogical : LayerForm::kMember;
+  if (!has_form(store, *pattern, form)) return nullptr;
+  // Groups of one layer are numbered as without groups; only their final norm is named otherwise in torch_dist.
+  if (has_form(store, *pattern, LayerForm::kFlat) && !(logical && has_norm_of_groups(store))) return nullptr;
   return std::make_shared<const LayerPattern>(std::move(*pattern));
 }
 
-std::unique_ptr<PieceStore> migrated(std::unique_ptr<Store> store, const LayerMigration& migration) {
+std::unique_ptr<PieceStore> migrated(std::unique_ptr<Store> store, const LayerMigration& migration,
+                                     bool with_files) {
   auto out = std::make_unique<PieceStore>(std::move(store));
   for (const MovedTensor& t : migration.tensors) {
     std::vector<StorePiece> pieces;
@@ -147,6 +164,10 @@ std::unique_ptr<PieceStore> migrated(std::unique_ptr<Store> store, const LayerMi
     out->add(t.name, {dims.begin(), dims.end()}, std::move(pieces));
   }
   for (const MovedObject& o : migration.objects) out->add_object(o.name, o.object);
+  const Store& source = out->source();
+  for (i64 o = 0; o < std::ssize(source.objects()); o++)
+    if (const Object& file = source.objects()[o]; with_files && is_file(source, file))
+      out->add_object(file.name, o);
   return out;
 }
 

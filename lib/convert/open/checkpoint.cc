@@ -34,6 +34,7 @@
 #include "io/dcp/keys/key.h"
 #include "io/dcp/run/args.h"
 #include "io/file/parallel.h"
+#include "io/store/lone_shard.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
@@ -76,7 +77,7 @@ void refuse_other_formats(const Store& store) {
             ? "mckpt convert dequantize makes a Hugging Face folder of the values of these quantised weights; mckpt convert hf-to-fsdp a sharded checkpoint of the model"
             : "mckpt convert hf-to-fsdp makes a sharded checkpoint of a Hugging Face model");
   else if (shard_facts(store))
-    e.help("this is the file of one rank: name the folder with the files of all ranks");
+    e.help(cat("this is the file of one rank: ", kNameAllRanks));
   else if (has_own_names(store))
     e.help("mckpt convert to-fsdp makes one of a checkpoint with the model's own names");
   throw e.file(store.root())
@@ -126,11 +127,13 @@ CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOp
   refuse_lone_shards(*store, "converted");
   HfModel model = model_of(*store, options);
   std::shared_ptr<const LayerPattern> members;
-  if (keeps_layers(options.names) && !model.plain && dcp_dialect(*store) == DcpDialect::kFsdpDtensor)
-    members = pattern_of_members(*store, DcpDialect::kFsdpDtensor, *model.map);
-  bool of_another_form = keeps_layers(options.names) && !model.plain && !members &&
-                         dcp_dialect(*store) == DcpDialect::kFsdpDtensor &&
-                         layers_as_in_model(*store, *model.map, options.weights_only());
+  const std::optional<DcpDialect> dialect = dcp_dialect(*store);
+  const bool keeps = keeps_layers(options.names) && !model.plain;
+  const bool fsdp = dialect == DcpDialect::kFsdpDtensor;
+  if (keeps && (fsdp || dialect == DcpDialect::kTorchDist))
+    members = pattern_of_groups(*store, *dialect, *model.map);
+  const bool of_another_form =
+      keeps && fsdp && !members && layers_as_in_model(*store, *model.map, nullptr, options.weights_only());
   if (of_another_form) {
     CheckpointOptions unknown = options;
     unknown.any_model = true, unknown.assets.reset();
@@ -163,8 +166,9 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, std::shared_ptr<c
     i64 unsaid = dcp_dialect(*store_) == DcpDialect::kStateDict ? 1 : 0;
     KeyTable::Cells cells{run_.tensor_ranks.value_or(unsaid), run_.expert_tensor_ranks.value_or(unsaid)};
     translate(options, cells);
+    of_other_form_ = translated();
     find_spelling();
-    if (has_usual_names(options.names, *disk_)) respell();
+    respell(options);
     if (makes_whole(options.names) && !model_->plain) make_whole(options.weights_only());
     lay_out(cells);
   });
@@ -177,7 +181,7 @@ void CheckpointModel::find_groups(KeyNames names) {
   const DcpDialect dialect = dcp_dialect(*store_).value_or(DcpDialect::kPlain);
   const bool named = dialect == DcpDialect::kStateDict || dialect == DcpDialect::kMegatronFsdp;
   if (model_->plain || members_ || setup_.groups || !named || store_->driver().ranks_apart) return;
-  members_ = pattern_of_members(*store_, dialect, map());
+  members_ = pattern_of_groups(*store_, dialect, map());
   if (names != KeyNames::kToCompare) setup_.groups = members_.get();
 }
 
@@ -216,10 +220,19 @@ void CheckpointModel::find_spelling() {
   spelling_on_disk_.rows |= setup_.spelling.rows;
 }
 
-void CheckpointModel::respell() {
-  if (setup_.spelling.usual()) return;
-  store_ = with_usual_names(std::move(store_), map(), setup_, facts_.get());
+// Where no name changes, the store stays.
+void CheckpointModel::respell(const CheckpointOptions& options) {
+  if (!options.spelling && !has_usual_names(options.names, *disk_)) return;
+  const Spelling wanted = options.spelling.value_or(Spelling{}), on_disk = spelling_on_disk_;
+  if (options.spelling && model_->plain)
+    throw Error(Code::kUnknownFormat,
+                "no table has the names of this checkpoint, so they keep their spelling")
+        .help("leave `spelling` out");
+  if (!options.spelling && setup_.spelling.usual()) return;
+  if (options.spelling) refuse_without_effect(wanted, map(), setup_);
+  store_ = with_spelling(std::move(store_), map(), setup_, wanted, facts_.get());
   find_spelling();
+  spelling_on_disk_ = on_disk;
 }
 
 void CheckpointModel::lay_out(KeyTable::Cells cells) {

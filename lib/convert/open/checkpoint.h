@@ -50,6 +50,8 @@ class CheckpointModel {
   const Store& store() const { return *store_; }
   // Whether its names are not those on disk.
   bool translated() const { return store_.get() != disk_; }
+  // Whether that is not the spelling alone: the names on disk are those of another format or of other layers.
+  bool of_other_form() const { return of_other_form_; }
   // The facts that its run saved beside the tensors.
   RunFacts facts() const;
   const Store& on_disk() const { return *disk_; }
@@ -61,7 +63,7 @@ class CheckpointModel {
   const HfModel& model() const { return *model_; }
   const KeyTable& keys() const { return *keys_; }
   const RunSetup& setup() const { return setup_; }
-  // The spelling on disk; the spelling of setup() unless the names were made usual.
+  // The spelling on disk; the spelling of setup() unless the names were changed.
   const Spelling& spelling_on_disk() const { return spelling_on_disk_; }
   const StoredChunks& chunks() const { return *chunks_; }
   const std::string& assets_path() const;
@@ -83,11 +85,12 @@ class CheckpointModel {
   void make_whole(bool weights_only);
   void list_tensors();
   void find_spelling();
-  void respell();
+  void respell(const CheckpointOptions& options);
   void lay_out(KeyTable::Cells cells);
 
   std::unique_ptr<Store> store_;
-  const Store* disk_ = nullptr;      // the innermost store
+  const Store* disk_ = nullptr;  // the innermost store
+  bool of_other_form_ = false;
   std::unique_ptr<RunFacts> facts_;  // null: each object of the store is one
   NameSet<std::string> made_whole_;  // parameters that a view made of their parts
   std::vector<Finding> oddities_;

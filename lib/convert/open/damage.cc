@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "io/dcp/check/check.h"
 #include "io/dcp/dcp.h"
+#include "io/store/lone_shard.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/verify/manifest_check.h"
@@ -27,7 +28,7 @@ void refuse_lone_shards(const Store& store, std::string_view doing) {
               cat("the file of one rank has pieces of tensors, which cannot be ", doing, " as whole ones"))
       .file(store.root())
       .found(found->message)
-      .help("name the folder with the files of all ranks");
+      .help(kNameAllRanks);
 }
 
 std::vector<Finding> refuse_damage(const Store& store, CheckedPart parts, std::span<const Code> accepted,

@@ -176,7 +176,7 @@ class MegatronShard {
     const bool expert = name.find(".experts.") != name.npos;
     const i64 parts = expert ? size_of(sizes_.expert_tensor_ranks, tp()) : tp();
     if (*cut < 0 || parts == 1) {
-      tensor.placements = "Replicate";
+      tensor.placements = kWholeHere;
       tensor.whole = tensor.local;
       tensor.offsets.emplace(tensor.local.size());
       return;

@@ -13,6 +13,7 @@
 
 #include "core/base/error_code.h"
 #include "core/base/int.h"
+#include "core/hybrid/spellings.h"
 #include "hf/model_options.h"
 #include "io/dcp/check/check.h"
 
@@ -53,6 +54,8 @@ struct CheckpointOptions {
   std::optional<std::string> assets{};
   bool any_model = false;  // take a model that no table knows
   KeyNames names = KeyNames::kOfModel;
+  // The spelling that the names get, whichever they have on disk; none: as `names` says. Of a known model.
+  std::optional<Spelling> spelling{};
   StateUse states = StateUse::kLeft;
   CopyUse copies = CopyUse::kCompare;
   // Tensor-parallel and expert-tensor-parallel ranks that wrote the checkpoint, if the checkpoint does not

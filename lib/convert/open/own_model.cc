@@ -24,7 +24,6 @@
 #include "io/dcp/check/check.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
-#include "io/dcp/write/paths.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
 
@@ -35,7 +34,7 @@ namespace {
 NameMap<std::string, i64> saved_places(const Store& store, std::string_view section) {
   NameMap<std::string, i64> places;
   if (format_family(store.format()) != FormatFamily::kDcp) return places;
-  for (const std::string& name : dcp_saved_order(store))
+  for (std::string_view name : dcp_saved_order(store))
     if (name.starts_with(section)) places.emplace(name.substr(section.size()), std::ssize(places));
   return places;
 }

@@ -23,7 +23,7 @@ std::string cuts_of_box(std::span<const i64> sizes, std::span<const i64> dims) {
   std::string out;
   for (std::size_t d = 0; d < dims.size(); d++)
     if (sizes[d] != dims[d]) out += cat(out.empty() ? "" : ", ", "Shard(", d, ")");
-  return out.empty() ? "whole" : out;
+  return out.empty() ? std::string(kWholeHere) : out;
 }
 
 // The tensor as its chunks have it.
@@ -79,7 +79,9 @@ std::optional<ShardFacts> of_torch_file(const TorchStore& store) {
     ShardTensor& tensor = out.tensors.emplace_back(of_chunks(store, t));
     const TorchSharding* s = store.sharding(t);
     if (s == nullptr) continue;
-    tensor.placements = placements_of(*s, usual);
+    const bool copied = std::ranges::all_of(
+        s->placements, [](const TorchPlacement& p) { return p.kind == TorchPlacement::Kind::kReplicate; });
+    if (!copied || tensor.local != tensor.whole) tensor.placements = placements_of(*s, usual);
     if (out.rank < 0) out.rank = s->writer();
     out.ranks = std::max(out.ranks, s->least_ranks());
     if (s->mesh && !has_place(*s, tensor.local)) tensor.offsets.reset();

@@ -3,7 +3,7 @@
 //
 //   rank 1 of 3; mesh [3]; at [1]
 //   model.norm.weight     [21] of [61]  at [21]    Shard(0)
-//   model.q_proj.weight   [8, 64]       the whole  Replicate
+//   model.norm.weight     [64]          the whole  whole
 //
 // A file of FSDP2, verl or accelerate says all of it but for the place of a piece that is not an even cut. The
 // .metadata of its folder describes a .distcp file, and the packing, if it is recognised, tells the mesh. A
@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/int.h"
@@ -21,6 +22,9 @@
 namespace mckpt::impl {
 
 class Store;
+
+// In place of placements: the file has the whole tensor, whether other ranks have it too or not.
+inline constexpr std::string_view kWholeHere = "whole";
 
 // A dimension of the mesh; `name` is empty where the file does not say it.
 struct ShardAxis {
@@ -37,7 +41,7 @@ struct ShardTensor {
   // The place of the file's one box in the whole. Nothing: the file does not tell the place, or it has several
   // boxes with gaps between them, as a gated MLP or a strided shard has.
   std::optional<std::vector<i64>> offsets{};
-  std::string placements{};  // "Shard(0)", "Replicate, Shard(1)"; "" where nothing tells
+  std::string placements{};  // "Shard(0)", "Replicate, Shard(1)"; kWholeHere; "" where nothing tells
 };
 
 struct ShardFacts {

@@ -75,6 +75,9 @@ Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunS
     out.cells = {joined.grid.tp, joined.grid.etp};
     take(std::move(joined));
   } else if (dialect == DcpDialect::kTorchDist) {
+    if (!model.plain)
+      if (auto moved = layers_as_in_model(*store, map, setup.groups, options.weights_only()))
+        store = migrated(std::move(store), *moved, true);
     take(torch_dist_pieces(std::move(store), map, setup, options.weights_only()));
     out.cells = {1, 1};
   } else if (gets_names_of_fsdp(*store, options.names)) {
@@ -82,7 +85,7 @@ Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunS
     take(state_dict_pieces(std::move(store), dialect, known, setup, cells, options.weights_only(), whole,
                            setup.groups ? nullptr : members));
   } else if (dialect == DcpDialect::kFsdpDtensor && !model.plain && !setup.groups) {
-    if (std::optional<LayerMigration> moved = layers_as_in_model(*store, map, options.weights_only()))
+    if (auto moved = layers_as_in_model(*store, map, nullptr, options.weights_only()))
       out.store = migrated(std::move(store), *moved);
   }
   return out;

@@ -3,7 +3,7 @@
 //   torch_dist                 decoder.layers.mlp.linear_fc1.weight [2, 28, 12]   -->   ...layers.1.mlp.linear_fc1.weight_v [14, 12]
 //   files of ranks             mp_rank_00/..., mp_rank_01/...                     -->   tensors of all ranks as one
 //   a state dict               model.layers.0...                                  -->   model.module.layers.0...
-//   fsdp_dtensor               layers under the names of another form             -->   those of the model
+//   both formats of Megatron   layers under the names of another form             -->   those of the model
 #pragma once
 
 #include <memory>

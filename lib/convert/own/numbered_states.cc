@@ -9,9 +9,9 @@
 #include "core/base/text.h"
 #include "core/items/item_cast.h"
 #include "core/items/shape.h"
+#include "io/dcp/dcp.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/keys/param_groups.h"
-#include "io/dcp/write/paths.h"
 #include "io/store/store.h"
 #include "mappings/model/parameter.h"
 
@@ -94,8 +94,8 @@ std::vector<OrderedParameter> Matching::stored_order() const {
     if (std::optional<std::string> key = model_key(store_.name(t)); key && is_castable(store_.dtype(t)))
       tensors.emplace(std::string(store_.name(t)), t);
   std::vector<OrderedParameter> out;
-  for (const std::string& name : dcp_saved_order(store_))
-    if (auto at = tensors.find(name); at != tensors.end()) {
+  for (std::string_view name : dcp_saved_order(store_))
+    if (auto at = tensors.find(std::string(name)); at != tensors.end()) {
       std::span<const i64> dims = store_.dims(at->second);
       out.push_back({*model_key(name), {dims.begin(), dims.end()}});
     }

@@ -5,6 +5,7 @@
 //   [-E]    MLP and experts: both of the family mlp, no name in common; a key does not say which is meant
 #include "core/hybrid/keys.h"
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/hybrid/kind.h"
 #include "core/hybrid/mtp_names.h"
@@ -90,6 +91,14 @@ std::vector<GroupHazard> group_hazards(const LayerPattern& pattern) {
   for (const PatternItem& item : pattern.items)
     if (auto hazard = hazard_of(pattern.symbols(item), item.logical_index)) hazards.push_back(*hazard);
   return hazards;
+}
+
+void refuse_same_keys(const LayerPattern& pattern) {
+  for (const GroupHazard& h : group_hazards(pattern))
+    if (h.same_keys)
+      throw Error(Code::kBadPattern, "two layers of a group would have the same names")
+          .found(cat("[", pattern.symbols(pattern.items[h.logical_index]), "]"))
+          .help("a group is safe with at most one of M, one of * G D +, and one of - E");
 }
 
 }  // namespace mckpt::impl

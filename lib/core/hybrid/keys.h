@@ -54,5 +54,7 @@ struct GroupHazard {
   bool same_keys;
 };
 std::vector<GroupHazard> group_hazards(const LayerPattern& pattern);
+// Throws kBadPattern for the first group with `same_keys`: torch_dist cannot store it.
+void refuse_same_keys(const LayerPattern& pattern);
 
 }  // namespace mckpt::impl

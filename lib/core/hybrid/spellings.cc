@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/one_of.h"
 #include "core/hybrid/kind.h"
+#include "core/hybrid/spelled.h"
 
 namespace mckpt::impl {
 namespace {
@@ -62,14 +63,15 @@ std::span<const OtherName> other_names() { return kTable; }
 Spelling spelling_of(std::span<const std::string> words, bool rank_files) {
   Spelling out;
   for (const std::string& word : words) {
-    if (word == kOldMtpWord) {
-      out.old_mtp = true;
-      continue;
-    }
+    if (word == kUsualWord && words.size() > 1)
+      throw Error(Code::kUsage, cat("`spelling` ", kUsualWord, " is a word alone: no name is another then"));
+    if (word == kOldMtpWord) out.old_mtp = true;
+    if (word == kOldMtpWord || word == kUsualWord) continue;
     auto known = std::ranges::find(kWords, word, &Word::word);
     if (known == std::end(kWords)) {
       std::vector<std::string_view> names;
       for (const Word& row : kWords) names.push_back(row.word);
+      names.push_back(kUsualWord);
       if (rank_files) names.push_back(kOldMtpWord);
       throw Error(Code::kUsage, "there is no such spelling of names")
           .expected(one_of(names))
@@ -94,6 +96,12 @@ std::string to_string(const Spelling& spelling) {
   return out;
 }
 
+bool has_unfused_norms(const Spelling& spelling) {
+  for (int row = 0; row < kRows; row++)
+    if (spelling.has(row) && kTable[row].why == kUnfusedNorm) return true;
+  return false;
+}
+
 std::optional<Respelt> other_name(std::string_view name) {
   for (int row = 0; row < kRows; row++) {
     const OtherName& r = kTable[row];
@@ -110,6 +118,16 @@ std::optional<std::string> usual_rest(SpellingKind why, LayerKind kind, std::str
     if (r.why == why && is_of_kind(r, kind) && is_in(rest, r.other))
       return cat(r.usual, rest.substr(r.other.size()));
   return std::nullopt;
+}
+
+std::string spelled_rest(std::string_view rest, LayerKind kind, const Spelling& spelling) {
+  for (int row = 0; row < kRows; row++) {
+    const OtherName& r = kTable[row];
+    if (r.symbols.empty() || !is_of_kind(r, kind)) continue;
+    for (std::string_view name : {r.usual, r.other})
+      if (is_in(rest, name)) return cat(spelling.has(row) ? r.other : r.usual, rest.substr(name.size()));
+  }
+  return std::string(rest);
 }
 
 std::string with_usual_conv(std::string_view name) {

@@ -26,6 +26,7 @@
 #include "io/store/findings.h"
 #include "io/store/missing_file.h"
 #include "io/store/names/iteration_names.h"
+#include "io/store/store_view.h"
 
 namespace mckpt::impl {
 namespace {
@@ -297,6 +298,12 @@ namespace {
 // a view of a folder.
 const DcpStore* dcp_of(const Store& store) { return dynamic_cast<const DcpStore*>(&store); }
 
+// The folder that a view sees, at last.
+const Store& behind_views(const Store& store) {
+  const auto* view = dynamic_cast<const StoreView*>(&store);
+  return view == nullptr ? store : behind_views(view->source());
+}
+
 }  // namespace
 
 RunSizes dcp_run_sizes(const Store& store) {
@@ -312,6 +319,11 @@ std::vector<Finding> dcp_damage(const Store& store, CheckedPart part) {
 i64 dcp_alike_files(const Store& store) {
   const DcpStore* dcp = dcp_of(store);
   return dcp == nullptr ? 0 : dcp->alike_files();
+}
+
+std::vector<std::string_view> dcp_saved_order(const Store& store) {
+  const DcpStore* dcp = dcp_of(behind_views(store));
+  return dcp == nullptr ? std::vector<std::string_view>() : dcp->saved_order();
 }
 
 std::unique_ptr<Store> open_dcp(const std::string& path, const OpenOptions& opening) {

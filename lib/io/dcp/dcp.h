@@ -13,6 +13,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/int.h"
@@ -31,6 +32,12 @@ std::optional<DcpDialect> dcp_dialect(const Store& store);
 // The facts that the folder records of the run that wrote it (sizes of the grid, layers, experts). All fields
 // are empty if it says nothing, or if the store is not a DCP folder.
 RunSizes dcp_run_sizes(const Store& store);
+
+// The names of all items in the order of planner_data: the items of the last rank in the order in which it
+// saved them, then the items that the rank before it adds, and so on. Of the folder that a view sees, under the
+// names on disk, which live as long as the store. Empty where the folder has no paths, or is not a DCP folder
+// with one .metadata.
+std::vector<std::string_view> dcp_saved_order(const Store& store);
 
 // Names of the files for want of which Megatron does not load a torch_dist folder: metadata.json, common.pt.
 // They are missing, or metadata.json is not one that Megatron takes. Opening warns of them. Empty for any

@@ -65,6 +65,13 @@ Chunk DcpStore::chunk(i64 tensor, i64 index) const {
   return c;
 }
 
+std::vector<std::string_view> DcpStore::saved_order() const {
+  std::vector<std::string_view> out;
+  if (!gathered_) return out;
+  for (i64 i = 0; i < meta_.saved_order.size(); i++) out.push_back(meta_.saved_name(i));
+  return out;
+}
+
 // ---- Records
 
 template <typename Fn>

@@ -45,6 +45,8 @@ class DcpStore final : public Store {
   // See dcp_damage() in dcp.h.
   std::vector<Finding> damage(CheckedPart part) const;
   i64 alike_files() const;
+  // See dcp_saved_order() in dcp.h.
+  std::vector<std::string_view> saved_order() const;
 
  private:
   // Steps of opening, in this order (dcp.cc).

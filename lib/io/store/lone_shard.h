@@ -15,6 +15,9 @@ namespace mckpt::impl {
 
 class Store;
 
+// The help for who has opened one.
+inline constexpr const char* kNameAllRanks = "name the folder with the files of all ranks";
+
 // Whether opening found that the file is one of several ranks' (kShardAlone).
 bool is_lone_shard(const Store& store);
 

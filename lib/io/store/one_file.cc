@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/shape.h"
+#include "io/store/lone_shard.h"
 #include "io/store/store_view.h"
 
 namespace mckpt::impl {
@@ -105,7 +106,7 @@ class OneFile final : public StoreView {
     findings_.push_back({.code = Code::kShardAlone,
                          .file = root_,
                          .message = std::move(message),
-                         .help = "open the folder that holds the files of all ranks",
+                         .help = kNameAllRanks,
                          .warning = true});
   }
 

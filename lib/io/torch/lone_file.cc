@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "io/store/lone_shard.h"
 #include "io/store/open/format_ids.h"
 #include "io/torch/flat_pieces.h"
 #include "io/torch/placing.h"
@@ -58,7 +59,7 @@ void add_flat_file(TorchStore& store, i32 file, std::string_view prefix, FlatUni
                      .message = cat("the file has only the flat pieces of rank ", flat->writer(), " of ",
                                     flat->least_ranks(), " (LOCAL_STATE_DICT), of ",
                                     counted(std::ssize(pieces), "tensor"), ": ", listed(pieces, 3)),
-                     .help = "open the folder that holds the files of all ranks",
+                     .help = kNameAllRanks,
                      .warning = true});
 }
 
@@ -102,7 +103,7 @@ void add_lone_file(TorchStore& store, i32 file, std::string_view prefix) {
   store.add_finding({.code = Code::kShardAlone,
                      .file = path.empty() ? store.root() : path,
                      .message = message,
-                     .help = "open the folder that holds the files of all ranks",
+                     .help = kNameAllRanks,
                      .warning = true});
 }
 

@@ -1,6 +1,9 @@
 // Runs the checks of one store. Findings of the store's opener are assigned to checks by their codes
 // (check_of_code), and the checks do not repeat them.
 //
+// The file of one rank is checked as the tensors that the rank had. Whether the parts of all ranks tile a tensor is
+// not seen in it, and the line of coverage says of how many it has a part alone.
+//
 // A tensor with a problem in its chunks is not read for its values; its items are counted as unseen. All
 // other tensors are read once for values and experts together: cut into units of 16 Mi items for the threads,
 // except experts, which are summed from end to end. Results of units are merged in their order, so the report
@@ -20,6 +23,7 @@
 #include "io/file/parallel.h"
 #include "io/store/cover.h"
 #include "io/store/findings.h"
+#include "io/store/lone_shard.h"
 #include "io/store/missing_file.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
@@ -102,8 +106,15 @@ Which check_of_code(Code code) {
 // One call of verify_store(): each check_...() fills in its line of the report.
 class Verifier {
  public:
-  Verifier(const Store& store, int threads, const std::function<void(i64)>& progress)
-      : store_(store), files_(store), threads_(threads), progress_(progress), own_(store.check(threads)) {
+  // `parts`: of a lone shard, the tensors of which it has a part.
+  Verifier(const Store& store, int threads, const std::function<void(i64)>& progress,
+           std::optional<i64> parts = {})
+      : store_(store),
+        files_(store),
+        threads_(threads),
+        progress_(progress),
+        parts_(parts),
+        own_(store.check(threads)) {
     for (auto [name, unit] : {std::pair{"files", "files"},
                               {"format", "files"},
                               {"index", "tensors"},
@@ -176,6 +187,7 @@ class Verifier {
   StoreFiles files_;
   int threads_;
   const std::function<void(i64)>& progress_;
+  const std::optional<i64> parts_;
   VerifyReport report_;
   std::optional<std::vector<Finding>> own_;                 // of Store::check()
   std::vector<std::vector<std::pair<i64, i64>>> paddings_;  // by tensor: what nobody wrote on purpose
@@ -227,12 +239,16 @@ void Verifier::check_coverage() {
       continue;
     }
     for (const BoxFault& fault : chunk_faults(store_, t)) {
+      unreadable_.insert(t);
+      if (parts_ && cover_code(fault.kind) == Code::kChunkHole) continue;  // other files have the rest
       add(kCoverage, {.code = cover_code(fault.kind),
                       .tensor = std::string(store_.name(t)),
                       .message = to_string(fault)});
-      unreadable_.insert(t);
     }
   }
+  if (!parts_) return;
+  at(kCoverage).count -= *parts_, at(kCoverage).unseen = *parts_;
+  at(kCoverage).unseen_is = "with a part alone";
 }
 
 // Compares each chunk's own header with the table.
@@ -386,7 +402,12 @@ void Verifier::add_non_finite(i64 tensor, const NonFinite& found) {
 }  // namespace
 
 VerifyReport verify_store(const Store& store, int threads, const std::function<void(i64 bytes)>& progress) {
-  return Verifier(store, threads, progress).run();
+  if (!is_lone_shard(store)) return Verifier(store, threads, progress).run();
+  const std::unique_ptr<Store> local = local_view(store);
+  i64 parts = 0;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    parts += !std::ranges::equal(local->dims(t), store.dims(t)) || !chunk_faults(*local, t, 1).empty();
+  return Verifier(*local, threads, progress, parts).run();
 }
 
 i64 verify_bytes(const Store& store) {

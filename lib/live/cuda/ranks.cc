@@ -87,6 +87,7 @@ class CudaRanks final : public DeviceRanks {
     call("all_gather", [&] {
       return nccl().all_gather(comm_, mine.data(), all.data(), std::ssize(mine), cuda_lane(lane).stream());
     });
+    activity_.collectives().count(CommCall::kAllGather, std::ssize(all) - std::ssize(mine));
   }
 
   void exchange(Lane& lane, std::span<const Part> sends, std::span<const Part> receives) override {
@@ -96,6 +97,9 @@ class CudaRanks final : public DeviceRanks {
       return nccl().exchange(comm_, out.data(), static_cast<i32>(out.size()), in.data(),
                              static_cast<i32>(in.size()), cuda_lane(lane).stream());
     });
+    i64 received = 0;
+    for (const MckptNcclPart& part : in) received += part.bytes;
+    activity_.collectives().count(CommCall::kExchange, received);
   }
 
   // A rank that died shows in NCCL's state; if it does not, the watch over the ranks ends this one.

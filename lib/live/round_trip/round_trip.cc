@@ -99,16 +99,29 @@ class RoundTrip {
     if (observer_.stop()) throw Error(Code::kInterrupted, "the round trip was stopped before it was done");
   }
 
+  // What all ranks counted together. The ranks of a job call different collectives where their groups differ.
+  CallCounts over_all_ranks(CallCounts mine) {
+    i64 calls[kCommCalls], received[kCommCalls];
+    for (std::size_t c = 0; c < kCommCalls; c++)
+      calls[c] = mine.of[c].calls, received[c] = mine.of[c].received;
+    ranks_.all_reduce(calls, Reduce::kMax);
+    ranks_.all_reduce(received, Reduce::kSum);
+    for (std::size_t c = 0; c < kCommCalls; c++) mine.of[c] = {calls[c], received[c]};
+    return mine;
+  }
+
   // Runs one phase and adds it to the result. fn returns the bytes that this rank moved.
   void phase(const char* name, const std::function<i64()>& fn) {
     observer_.begin(name, 0);
     auto begin = Clock::now();
+    const CallCounts before = ranks_.activity().collectives().counts();
     i64 bytes = fn();
+    const CallCounts mine = ranks_.activity().collectives().counts().since(before);
     i64 micros = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin).count();
     observer_.end();
     ranks_.all_reduce({&bytes, 1}, Reduce::kSum);
     ranks_.all_reduce({&micros, 1}, Reduce::kMax);
-    result_.phases.push_back({name, static_cast<double>(micros) / 1e6, bytes});
+    result_.phases.push_back({name, static_cast<double>(micros) / 1e6, bytes, over_all_ranks(mine)});
     stop_if_asked();
   }
 
@@ -211,6 +224,12 @@ class RoundTrip {
         std::ranges::move(found.differences, std::back_inserter(differences_));
         return found.bytes;
       });
+      if (options_.logits)
+        phase("logits", [&] {
+          std::string wrong = ranks_.rank() == 0 ? options_.logits(folder) : std::string();
+          if (!wrong.empty()) differences_.push_back(std::move(wrong));
+          return i64{0};
+        });
       check_unchanged(source_.opening);
       ranks_.barrier();  // no rank looks at the folder any more
     });

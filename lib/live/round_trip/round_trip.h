@@ -1,6 +1,6 @@
 // A round trip: a Hugging Face model is loaded into a live sharded model, compared there, and exported again.
 //
-//   load -> unshard -> check [-> save -> reload] -> export -> compare
+//   load -> unshard -> check [-> save -> reload] -> export -> compare [-> logits]
 //
 //   load      files into the stored weights of every rank
 //   unshard   every sharded module once, for its time alone
@@ -12,6 +12,7 @@
 // The source is read twice: once to load it and once to check it; the export is read once.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "core/base/int.h"
 #include "hf/model_options.h"
 #include "io/store/finding.h"
+#include "runtime/comm/call_counts.h"
 
 namespace mckpt::impl {
 
@@ -39,6 +41,9 @@ struct RoundTripOptions {
   std::optional<std::string> checkpoint;  // where the model is saved; none: it is not
   bool durable = true;                    // false: no fsync of these two
   HfModelOptions model{};                 // with which the source was opened
+  // Looks at the exported folder, on rank 0, and returns what is wrong with it, in words, or "". Set on all
+  // ranks or on none.
+  std::function<std::string(const std::string& folder)> logits{};
 };
 
 // One phase: the time of the slowest rank, and the bytes of all ranks together.
@@ -46,6 +51,9 @@ struct RoundTripPhase {
   const char* name;
   double seconds = 0;
   i64 bytes = 0;
+  // The collectives, as the communicators of the ranks counted them: calls of the rank with most, and bytes
+  // that all ranks received.
+  CallCounts collectives{};
 };
 
 // The outcome over all ranks, equal on all of them.

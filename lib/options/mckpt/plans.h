@@ -26,7 +26,8 @@ struct ToFsdp {
   Grid grid{};
   Fsdp fsdp{};
   Values values{};
-  // Names as other versions and specs of Megatron have them: "submodule-conv", "unfused-norms".
+  // Names as other versions and specs of Megatron have them: "submodule-conv", "unfused-norms", or "usual" alone.
+  // None: a model gets the usual ones, a checkpoint keeps its own.
   std::vector<std::string> spelling{};
   std::string hybrid_pattern{};             // of a hybrid run with its layers in groups, "[*-]M"
   std::optional<std::int64_t> iteration{};  // none: the source's, or target/release
@@ -51,6 +52,7 @@ struct ToMcore {
   Values values{};
   bool weights_only = false;
   std::vector<std::string> spelling{};      // as in ToFsdp: "unfused-norms", of a model with experts
+  std::string hybrid_pattern{};             // as in ToFsdp, of a model
   std::optional<std::int64_t> iteration{};  // none: the source's, or target/release
   std::optional<std::string> model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };
@@ -84,6 +86,7 @@ struct Reshard {
   bool any_model = false;                    // accept a model that no table knows
   std::vector<std::string> fsdp_module{};    // with any_model and engine v2: globs of modules that are units
   bool keep_names = false;                   // with any_model: every tensor keeps its name
+  std::vector<std::string> spelling{};       // as in ToRanks; none: the source's
   std::optional<std::string> rank_states{};  // folder with the optimizer states of the ranks, a file each
   std::optional<std::int64_t> source_ep{}, source_hsdp{};  // of the run that wrote rank_states
   std::optional<std::int64_t> iteration{};                 // none: the source's
@@ -113,6 +116,7 @@ struct Relayer {
   std::string layers = "auto";           // hybrid-to-gpt: auto, stacked, indexed
   std::string norms = "keep";            // to and from GPT: keep, fused, apart
   bool without_mixers = false, weights_only = false;  // to and from GPT: without the M layers
+  std::vector<std::string> spelling{};                // as in ToFsdp, of fsdp_dtensor; none: the source's
   std::vector<std::string> accept{};                  // damage that is accepted: "MC1311"
   OpenOptions files{};
 };

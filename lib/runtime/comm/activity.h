@@ -4,6 +4,7 @@
 //   prepare > load > ... > write      phases, entered and left by the thread that runs the command
 //   waiting in "barrier"              the collective in which the rank waits for others, if it does
 //   progress                          a number that changes whenever the work goes on
+//   collectives                       how many calls so far, and the bytes that they brought
 //
 // Each Comm has one, shared with the Comms that are split from it. Without a watch an Activity costs an
 // atomic addition or an uncontended mutex for each call. All functions are thread-safe.
@@ -14,6 +15,7 @@
 #include <mutex>
 
 #include "core/base/int.h"
+#include "runtime/comm/call_counts.h"
 
 namespace mckpt::impl {
 
@@ -29,6 +31,8 @@ class Activity {
   };
   Now now() const;
   void made_progress() { steps_++; }
+  // The collectives of this rank, counted by its communicators.
+  CallCounter& collectives() { return collectives_; }
 
   // Claims that an error of this rank is the one to report; see claiming_errors in runtime/comm/claim.h.
   // Returns when the claim is granted, and at once if there is no watch; a rank whose claim is refused does
@@ -51,6 +55,7 @@ class Activity {
   Now now_;
   const std::atomic<i64>* counter_ = nullptr;
   std::atomic<i64> steps_ = 0;
+  CallCounter collectives_;
   std::function<void(bool)> claim_;
   mutable std::mutex last_mutex_;
   std::function<void()> last_;

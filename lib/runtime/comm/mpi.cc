@@ -59,6 +59,7 @@ class MpiComm : public Comm {
   void barrier() override {
     Waiting waiting(activity(), "barrier");
     check(table_.barrier(handle_), "barrier");
+    count(CommCall::kBarrier, 0);
   }
 
   // All ranks cut the message alike, so the pieces match.
@@ -67,6 +68,7 @@ class MpiComm : public Comm {
     for (std::span<std::byte> piece; !data.empty(); data = data.subspan(piece.size())) {
       piece = data.first(std::min(data.size(), static_cast<std::size_t>(largest_message_)));
       check(table_.broadcast(handle_, piece.data(), static_cast<i32>(piece.size()), root), "broadcast");
+      count(CommCall::kBroadcast, root == rank_ ? 0 : std::ssize(piece));
     }
   }
 
@@ -74,6 +76,7 @@ class MpiComm : public Comm {
     Waiting waiting(activity(), "all_gather");
     if (static_cast<i64>(all.size()) <= largest_message_) {
       check(table_.all_gather(handle_, mine.data(), static_cast<i32>(mine.size()), all.data()), "all_gather");
+      count(CommCall::kAllGather, std::ssize(all) - std::ssize(mine));
       return;
     }
     std::vector<i64> begins(static_cast<std::size_t>(size_) + 1);
@@ -99,6 +102,7 @@ class MpiComm : public Comm {
     check(table_.all_gather_v(handle_, mine.data(), static_cast<i32>(mine.size()), result.bytes.data(),
                               counts.data(), begins.data()),
           "all_gather_v");
+    count(CommCall::kAllGatherV, std::ssize(result.bytes) - my_size);
     return result;
   }
 
@@ -109,6 +113,8 @@ class MpiComm : public Comm {
     check(table_.exchange(handle_, send.data(), out.counts.data(), out.begins.data(), receive.data(),
                           in.counts.data(), in.begins.data()),
           "exchange");
+    const i64 own = receive_bytes[static_cast<std::size_t>(rank_)];
+    count(CommCall::kExchange, std::ssize(receive) - own);
   }
 
   void all_reduce(std::span<i64> numbers, Reduce op) override {
@@ -119,6 +125,7 @@ class MpiComm : public Comm {
       check(table_.all_reduce(handle_, piece.data(), static_cast<i32>(piece.size()),
                               op == Reduce::kSum ? kMckptReduceSum : kMckptReduceMax),
             "all_reduce");
+      count(CommCall::kAllReduce, std::ssize(piece) * static_cast<i64>(sizeof(i64)));
     }
   }
 
@@ -126,6 +133,7 @@ class MpiComm : public Comm {
     Waiting waiting(activity(), "split");
     void* part = nullptr;
     check(table_.split(handle_, color, key, &part), "split");
+    count(CommCall::kSplit, 0);
     return part ? std::make_unique<MpiComm>(table_, part, true, largest_message_, shared_activity())
                 : nullptr;
   }
@@ -133,6 +141,8 @@ class MpiComm : public Comm {
   void abort(int status) override { table_.abort(status); }
 
  private:
+  void count(CommCall call, i64 received) { activity().collectives().count(call, received); }
+
   // Every rank in turn broadcasts its part of `all`: for contributions that are too large for one all_gather.
   void broadcast_each(std::span<const std::byte> mine, std::span<std::byte> all,
                       std::span<const i64> begins) {

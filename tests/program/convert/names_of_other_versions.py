@@ -1,6 +1,6 @@
 """Checkpoints in which versions and specs of Megatron spell names differently: convolutions of Mamba mixers as modules, norms that are
 not fused with the layer behind them, final norms under the name of the other kind of model. They are read as models by every command,
-resharding keeps their names, and a parameter under two names is refused.
+resharding keeps their names unless it is given others, and a parameter under two names is refused.
 """
 
 import json
@@ -85,6 +85,14 @@ for model, file, grid, rules, word, changed in (
     mckpt("convert", "reshard", three, again, *grid, "--no-sync", "-q")
     expect_equal(f"{model} {word}: and back", sorted(digests(again).items()), sorted(want.items()))
 
+    # A training checkpoint of one spelling becomes the other, and back, with the chunks that a run of those modules has.
+    given = ["--spelling", word.replace(", ", ",")]
+    for start, names, end in ((made, given, want), (other, ["--spelling", "usual"], usual), (other, given, want)):
+        out = place("given")
+        mckpt("convert", "reshard", start, out, *grid, "--no-sync", "-q", *names)
+        expect_equal(f"{model} {word}: reshard {names}", sorted(digests(out).items()), sorted(end.items()))
+        mckpt("verify", out, "--against", source, "--params-dtype", "auto", "-q")
+
     # The same names, and the layout of a model that has these modules, are written directly.
     words = [flag for part in word.split(", ") for flag in ("--spelling", part)]
     direct = place("direct")
@@ -107,6 +115,40 @@ meta = [name for name in objects if name.startswith("optimizer.param_to_group_me
 expect(sum("pre_mlp_layernorm.weight." in name for name in meta) >= 13 and not any("layer_norm_" in name for name in meta), f"{meta[:9]}")
 mckpt("verify", out, "--assets", llama, "--against", real, "-q")
 mckpt("verify", real, "--assets", llama, "--against", out, "-q")
+
+# --spelling names states and options as it names their parameters, through every door that keeps a checkpoint's format.
+
+
+def group_objects(folder):
+    found = json.loads(mckpt("inspect", folder, "--json").stdout)["objects"]
+    return sorted(o["name"] for o in found if o["name"].startswith("optimizer.param_to_group_meta."))
+
+
+mine = {renamed(name, UNFUSED_NORMS): value for name, value in digests(real).items()}
+theirs = sorted(renamed(name, UNFUSED_NORMS) for name in group_objects(real))
+for source_of, words, names, told in (
+    (real, "unfused-norms", mine, theirs),
+    (states, "usual", digests(real), group_objects(real)),
+):
+    for command in (["reshard"], ["to-fsdp"]):
+        out = place("given")
+        mckpt("convert", *command, source_of, out, "--assets", llama, "--dp", 2, "--no-sync", "-q", "--spelling", words)
+        expect_equal(f"{command} {words}", sorted(digests(out).items()), sorted(names.items()))
+        expect_equal(f"{command} {words}: options", group_objects(out), told)
+        mckpt("verify", out, "--assets", llama, "--against", real, "-q")
+        mckpt("diff", out, real, "--assets", llama, "-q")
+
+flat = place("flat")
+mckpt("convert", "hf-to-fsdp", models.path("nemotron_h"), flat, "--dp", 2, "--no-sync", "-q")
+grouped = place("grouped")
+mckpt("convert", "group", flat, grouped, "--pattern", "[M-]M[*-]", "--spelling", "submodule-conv,unfused-norms", "--no-sync", "-q")
+direct = place("direct")
+mckpt("convert", "hf-to-fsdp", models.path("nemotron_h"), direct, "--dp", 2, "--no-sync", "-q", "--hybrid-pattern", "[M-]M[*-]",
+      "--spelling", "submodule-conv,unfused-norms")
+expect_equal("grouped and respelt", sorted(digests(grouped).items()), sorted(digests(direct).items()))
+back = place("back")
+mckpt("convert", "ungroup", grouped, back, "--spelling", "usual", "--no-sync", "-q")
+expect_equal("and back", sorted(digests(back).items()), sorted(digests(flat).items()))
 
 dense, apart = models.path("tiny_dense2"), respelt(os.path.join(DATA, "dcp", "torch_dist_pp2"), place("iter_0000004"), UNFUSED_NORMS)[0]
 card = json.loads(mckpt("inspect", apart, "--json").stdout)["facts"]
@@ -161,7 +203,17 @@ for args in (
     told = mckpt(*args, status=2).stderr
     expect("--spelling submodule-conv" in told and "no parameters" in told, told)
 told = mckpt("ls", hybrid, "--as", "fsdp", "--spelling", "submodule-conv,dots", status=2).stderr
-expect("submodule-conv or unfused-norms" in told and "dots" in told, told)
+expect("submodule-conv, unfused-norms or usual" in told and "dots" in told, told)
+told = mckpt("convert", "reshard", flat, place("no"), "--spelling", "usual,submodule-conv", status=2).stderr
+expect("a word alone" in told, told)
+for args, says in (
+    (["reshard", real, place("no"), "--assets", llama, "--spelling", "submodule-conv"], "no parameters"),
+    (["reshard", real, place("no"), "--any-model", "--spelling", "unfused-norms"], "needs the tables"),
+    (["reshard", os.path.join(DATA, "dcp", "fsdp2"), place("no"), "--spelling", "usual"], "with them its spelling"),
+    (["reshard", os.path.join(DATA, "dcp", "torch_dist_pp2"), place("no"), "--assets", dense, "--spelling", "submodule-conv"], "one name for a convolution"),
+):
+    told = mckpt("convert", *args, status=2).stderr
+    expect(says in told, f"{args}: {told}")
 
 # ---- The layers of MTP in files of ranks: what a real rank of 0.19 held (test_data/golden/ranks), under the names of 0.16
 

@@ -139,6 +139,32 @@ def check_slices():
     expect("20 context-parallel slices of all ranks compared with the source" in run.stdout, run.stdout)
 
 
+def check_calls():
+    """Loading broadcasts nothing: a model that is read once is received once by whoever else needs it. What the ranks received is
+    what their communicators counted, and no sum of the plan."""
+    source = models.path("qwen3_moe")
+    grid = ["--tp", 2, "--ep", 2, "--dp", 2, "--vocab-size", "auto", "--until", "unshard"]
+    run = ends(mckpt("roundtrip", source, *grid, "--json", ranks=4), 0, "calls")
+    told = answer(run)
+    phases = {p["name"]: p for p in told["phases"]}
+    load, unshard = (phases[name]["collectives"] for name in ("load", "unshard"))
+    calls = {c["call"]: c["calls"] for c in load["by_call"]}
+    expect("broadcast" not in calls and 0 < load["calls"] < 60, f"{load}")
+    expect(load["calls"] == sum(c["calls"] for c in load["by_call"]), f"{load}")
+    expect(load["received_bytes"] == sum(c["received_bytes"] for c in load["by_call"]) > 0, f"{load}")
+    naive = told["broadcast_each_parameter"]
+    size = sum(len(data) for _, data in models.tensors("qwen3_moe").values())
+    expect((naive["calls"], naive["received_bytes"]) == (told["parameters"], 3 * size), f"{naive}, {size} bytes")
+    expect(load["calls"] < naive["calls"], f"{load['calls']} calls for {naive['calls']} parameters")
+    # Gathers of a module bring each rank what the others have: as the groups themselves count it.
+    expect(unshard["received_bytes"] == phases["unshard"]["bytes"] > 0, f"{unshard}, {phases['unshard']}")
+    run = ends(mckpt("roundtrip", source, *grid, ranks=4), 0, "calls as text", "calls    load", " a rank at most; all ranks received ")
+    expect(f"instead of {naive['calls']} broadcasts, one for each parameter, with" in run.stdout, run.stdout)
+    told = answer(ends(mckpt("roundtrip", source, "--until", "load", "--json"), 0, "alone"))
+    expect(told["phases"][0]["collectives"] == {"calls": 0, "received_bytes": 0, "by_call": []}, f"{told['phases']}")
+    expect(told["broadcast_each_parameter"]["received_bytes"] == 0 and told["logits"] is None, f"{told}")
+
+
 def check_differences():
     """Weights of the source that the parameters cannot hold do not come back, and that is said."""
     run = ends(mckpt("roundtrip", models.path("nemotron_h_f32ssm"), "--main-dtype", "none", "--json"), 1, "rounded values")
@@ -178,6 +204,7 @@ with tempfile.TemporaryDirectory(prefix="mckpt_live_") as scratch:
     check_instances()
     check_dp()
     check_slices()
+    check_calls()
     check_differences()
     check_refusals()
     os.chdir("/")

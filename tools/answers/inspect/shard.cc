@@ -7,6 +7,7 @@
 #include "convert/open/shard_facts.h"
 #include "core/base/text.h"
 #include "core/items/shape.h"
+#include "io/store/lone_shard.h"
 #include "io/store/store.h"
 #include "tools/render/output.h"
 #include "tools/render/text_table.h"
@@ -100,8 +101,7 @@ void write_shard_map(Output& out, const Store& store, std::span<const i64> tenso
   table.write(out);
   out.line("");
   out.line(cat(columns > 0 ? cat(kUnknown, " unknown: ") : "",
-               "the files of the other ranks were not opened; ",
-               "open the folder that holds the files of all ranks to see them"));
+               "the files of the other ranks were not opened; ", kNameAllRanks, " to see them"));
 }
 
 }  // namespace mckpt::impl

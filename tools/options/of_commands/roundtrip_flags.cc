@@ -53,6 +53,15 @@ void RoundtripFlags::parse(CommandLine& line) {
   line.option("--until PHASE", until, "stop after load, unshard or check, and export nothing")
       .choices({"load", "unshard", "check"})
       .common();
+  line.flag(
+          "--logits", logits,
+          "also run the source and the exported folder with transformers, on the CPU, and compare the logits")
+      .common();
+  line.option(
+      "--python PROGRAM", python,
+      "with --logits: the Python that has torch and transformers; by default $MCKPT_PYTHON, or python3");
+  line.flag("--trust-remote-code", trust_remote_code,
+            "with --logits: run the code that comes with the model");
   line.option("--repeat N", repeat,
               "repeat loading and unsharding, and saving with --checkpoint, N times and report each");
   ranks.declare(line);
@@ -70,9 +79,17 @@ void RoundtripFlags::parse(CommandLine& line) {
   line.description("Exit status 1: something differs.");
   line.example("mckpt roundtrip Qwen3-0.6B");
   line.example("mpirun -n 8 mckpt roundtrip Qwen3-30B-A3B --tp 2 --ep 4");
+  line.example("mckpt roundtrip Qwen3-0.6B --logits --python ~/venv/bin/python");
   line.example("mpirun -n 4 mckpt roundtrip Qwen3-30B-A3B --dp 4 --hsdp 2 --checkpoint ckpt --json");
   line.parse();
   ranks.check();
+  if (!logits && (python || trust_remote_code))
+    throw Error(Code::kUsage, cat(python ? "--python" : "--trust-remote-code", " is for --logits"))
+        .help("give --logits too");
+  if (logits && until)
+    throw Error(Code::kUsage, "the round trip stops before there is a model to compare the logits of")
+        .found(cat("--until ", *until))
+        .help("leave out --logits or --until");
   if (repeat < 1) throw Error(Code::kUsage, "--repeat must be at least 1").found(repeat);
   pattern = pattern_flag.pattern();
 }

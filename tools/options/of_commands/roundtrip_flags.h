@@ -28,6 +28,8 @@ struct RoundtripFlags {
   int most_threads = 0;  // that read for a rank's GPU; settle() sets it unless `threads` was given
   i64 repeat = 1;
   std::optional<std::string> until;
+  bool logits = false, trust_remote_code = false;
+  std::optional<std::string> python;
   HfModelFlags model_flags;
   GridFlags grid_flags;
   FsdpFlags fsdp_flags;

@@ -10,10 +10,10 @@
 #include "core/base/text.h"
 #include "core/items/item_cast.h"
 #include "core/items/shape.h"
+#include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/keys/without_states.h"
-#include "io/dcp/write/paths.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -174,7 +174,7 @@ std::vector<i64> tensors_in_order(const Store& store, DcpDialect dialect) {
   auto add = [&](i64 t) {
     if (!is_other_type(store, dialect, t, some_fp32) && seen.insert(t).second) out.push_back(t);
   };
-  for (const std::string& name : dcp_saved_order(store))
+  for (std::string_view name : dcp_saved_order(store))
     if (auto at = by_name.find(name); at != by_name.end()) add(at->second);
   for (i64 t = 0; t < store.tensor_count(); t++)
     if (by_name.contains(store.name(t))) add(t);

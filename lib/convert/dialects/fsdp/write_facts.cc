@@ -31,6 +31,7 @@ std::string new_args(std::string args, const FsdpResult& result, Notes& notes) {
   }
   if (result.vocab_rows != result.source_rows) put(kPaddedVocab, result.vocab_rows, true);
   if (divisor) put(kVocabDivisor, *divisor);
+  if (result.norms != NormNames::kOfAll) put_modules(args, result.norms, notes);
   return args;
 }
 

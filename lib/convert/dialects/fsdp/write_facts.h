@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "convert/facts/kept_args.h"
 #include "convert/facts/run_facts.h"
 #include "core/base/int.h"
 
@@ -36,6 +37,8 @@ struct FsdpResult {
   bool other_format = false;
   const MegatronArgs* made = nullptr;  // args where the source has none; null: the model is not known
   i64 made_iteration = 0;              // the number of a source that records none
+  NormNames norms =
+      NormNames::kOfAll;  // as the result names them, where that may be otherwise than in the source
 };
 
 // The facts of the result. Objects that it does not have are counted in `left_out`.

@@ -8,6 +8,7 @@
 #include "convert/facts/megatron_args.h"
 #include "convert/facts/source_args.h"
 #include "core/base/notes.h"
+#include "core/hybrid/spelled.h"
 #include "core/hybrid/spellings.h"
 #include "io/dcp/run/args.h"
 #include "io/pickle/write/copy.h"
@@ -21,12 +22,6 @@ namespace {
 // else the type in which the run has its parameters.
 std::optional<DType> type_of_args(const RankRun& run) {
   return run.main_dtype ? run.main_dtype : run.run.params_dtype;
-}
-
-bool has_unfused_norms(const Spelling& spelling) {
-  for (int row = 0; row < static_cast<int>(other_names().size()); row++)
-    if (spelling.has(row) && other_names()[row].why == SpellingKind::kUnfusedNorm) return true;
-  return false;
 }
 
 // The args of the facts, as a pickle, with what the conversion changes; "" where there are none.

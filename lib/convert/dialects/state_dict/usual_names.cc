@@ -19,36 +19,40 @@
 namespace mckpt::impl {
 namespace {
 
-using UsualNames = NameMap<std::string, std::string>;  // by the other name
+using NewNames = NameMap<std::string, std::string>;  // by the stored name
 
-UsualNames usual_names(const ModelMap& map, RunSetup setup) {
+NewNames new_names(const ModelMap& map, RunSetup setup, const Spelling& wanted) {
   const Spelling stored = setup.spelling;
   setup.spelling = {};
-  UsualNames out;
-  for (const ModelParameter& p : map.parameters(Grid{}, Cell{}, setup))
-    if (std::optional<Respelt> other = other_name(p.global_name); other && stored.has(other->row))
-      out.emplace(std::move(other->name), p.global_name);
+  NewNames out;
+  for (const ModelParameter& p : map.parameters(Grid{}, Cell{}, setup)) {
+    std::optional<Respelt> other = other_name(p.global_name);
+    if (!other || stored.has(other->row) == wanted.has(other->row)) continue;
+    const bool from_other = stored.has(other->row);
+    out.emplace(from_other ? other->name : p.global_name, from_other ? p.global_name : other->name);
+  }
   return out;
 }
 
 // The parameter may be a part of one: "...conv1d.weight.x".
-std::string usual(const std::string& name, const UsualNames& names) {
+std::string new_name(const std::string& name, const NewNames& names) {
   if (auto at = names.find(name); at != names.end()) return at->second;
   const std::size_t dot = name.rfind('.');
   auto at = dot == name.npos ? names.end() : names.find(name.substr(0, dot));
   return at == names.end() ? name : cat(at->second, std::string_view(name).substr(dot));
 }
 
-std::string renamed(std::string_view key, const UsualNames& names) {
+std::string renamed(std::string_view key, const NewNames& names) {
   const KeySection section = key_section(DcpDialect::kFsdpDtensor, key);
-  return cat(section.front, usual(std::string(section.name), names), section.tail);
+  return cat(section.front, new_name(std::string(section.name), names), section.tail);
 }
 
 }  // namespace
 
-std::unique_ptr<PieceStore> with_usual_names(std::unique_ptr<Store> store, const ModelMap& map,
-                                             const RunSetup& setup, RunFacts* facts) {
-  const UsualNames names = usual_names(map, setup);
+std::unique_ptr<Store> with_spelling(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup,
+                                     const Spelling& wanted, RunFacts* facts) {
+  const NewNames names = new_names(map, setup, wanted);
+  if (names.empty()) return store;
   auto out = std::make_unique<PieceStore>(std::move(store));
   const Store& source = out->source();
   for (i64 t = 0; t < source.tensor_count(); t++) {
@@ -58,7 +62,7 @@ std::unique_ptr<PieceStore> with_usual_names(std::unique_ptr<Store> store, const
   for (i64 o = 0; o < std::ssize(source.objects()); o++)
     out->add_object(renamed(source.objects()[o].name, names), o);
   for (std::size_t i = 0; facts && i < facts->all.size(); i++)
-    facts->all[i].parameter = usual(facts->all[i].parameter, names);
+    facts->all[i].parameter = new_name(facts->all[i].parameter, names);
   return out;
 }
 

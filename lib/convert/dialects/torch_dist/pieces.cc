@@ -291,11 +291,13 @@ TranslatedRun torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& ma
   return Translation(std::move(store), map, setup, weights_only).run();
 }
 
-bool has_own_norms_of_experts(const Store& torch_dist, std::span<const ModelParameter> parameters) {
+bool has_own_norms_of_experts(const Store& torch_dist, std::span<const ModelParameter> parameters,
+                              const LayerPattern* groups) {
+  const std::optional<GroupedPlaces> grouped = groups ? std::optional<GroupedPlaces>(*groups) : std::nullopt;
   NameSet<std::string> names;
   for (i64 t = 0; t < torch_dist.tensor_count(); t++) names.emplace(torch_dist.name(t));
-  auto stored = [&](std::string_view name) {
-    return std::ranges::any_of(torch_dist_places(name),
+  auto stored = [&](const std::string& name) {
+    return std::ranges::any_of(torch_dist_places(grouped ? grouped->of(name) : name),
                                [&](const TorchDistPlace& p) { return names.contains(p.name); });
   };
   return std::ranges::any_of(parameters, [&](const ModelParameter& p) {

@@ -24,6 +24,7 @@ namespace mckpt::impl {
 
 class ModelMap;
 class Store;
+struct LayerPattern;
 struct ModelParameter;
 struct RunSetup;
 
@@ -34,7 +35,8 @@ TranslatedRun torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& ma
                                 bool weights_only);
 
 // Whether the norms in front of experts have the name that Megatron's own modules give them. pre: a
-// torch_dist checkpoint of a model with these parameters.
-bool has_own_norms_of_experts(const Store& torch_dist, std::span<const ModelParameter> parameters);
+// torch_dist checkpoint of a model with these parameters, and these groups; null: none.
+bool has_own_norms_of_experts(const Store& torch_dist, std::span<const ModelParameter> parameters,
+                              const LayerPattern* groups);
 
 }  // namespace mckpt::impl

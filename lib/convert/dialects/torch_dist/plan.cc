@@ -53,8 +53,8 @@ bool is_plain(const ModelParameter& p, const ModelConfig& model) {
   return is_copied(p) || (norm && ((model.own_modules && of_layer) || p.row->rule.starts_with("column")));
 }
 
-// The module whose extra state is saved beside the parameter; "" if there is none. Only hybrid models save an
-// extra state of the output layer.
+// The module whose extra state is saved beside the parameter; "" if there is none. Only hybrid models without
+// groups save an extra state of the output layer.
 std::string_view module_with_state(std::string_view name, bool hybrid) {
   std::size_t dot = name.rfind('.');
   std::string_view module = name.substr(0, dot), leaf = name.substr(dot + 1);
@@ -68,7 +68,9 @@ std::string_view module_with_state(std::string_view name, bool hybrid) {
 class PlanMaker {
  public:
   PlanMaker(const KeyTable& keys, const TorchDistRun& run, const TorchDistStates& states, TorchDistPlan& plan)
-      : keys_(keys), run_(run), states_(states), plan_(plan), model_(keys.map().model()) {}
+      : keys_(keys), run_(run), states_(states), plan_(plan), model_(keys.map().model()) {
+    if (run.run.groups) groups_.emplace(*run.run.groups);
+  }
 
   void make();
 
@@ -84,6 +86,7 @@ class PlanMaker {
   const TorchDistStates& states_;
   TorchDistPlan& plan_;
   const ModelConfig& model_;
+  std::optional<GroupedPlaces> groups_;
   std::unordered_map<std::string, i32> layout_key_;
   std::set<std::pair<i32, i64>> written_;           // key of the layout, first item of the box
   std::vector<std::pair<i32, std::string>> extra_;  // rank, name
@@ -120,7 +123,8 @@ void PlanMaker::add_rank(const Cell& cell, const std::vector<ModelParameter>& pa
     // The last stage's copy of a tied embedding is the embedding.
     if (p.row->needs == Needs::kTied) continue;
     if (!(p.expert() ? writes_experts(cell) : writes_dense(cell))) continue;
-    for (const TorchDistRow& row : torch_dist_rows(p, torch_dist_form(p, model_, run_.own_norms), model_))
+    const SavedForm form = torch_dist_form(p, model_, run_.own_norms, groups_ ? &*groups_ : nullptr);
+    for (const TorchDistRow& row : torch_dist_rows(p, form, model_))
       add_row(p, row, static_cast<i32>(cell.rank));
   }
 }
@@ -176,7 +180,8 @@ void PlanMaker::add_row(const ModelParameter& p, const TorchDistRow& row, i32 ra
 }
 
 void PlanMaker::add_extra_state(const ModelParameter& p, const TorchDistPlace& place, i32 rank) {
-  std::string_view module = module_with_state(place.name, model_.mamba.heads > 0);
+  const bool hybrid = model_.mamba.heads > 0;
+  std::string_view module = module_with_state(place.name, hybrid && !groups_);
   if (module.empty()) return;
   ObjectShard shard{place.at, leading_dims(p, place)};
   if (shard.offset.empty()) shard = {{0}, {1}};

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/hybrid/keys.h"
 #include "core/hybrid/mtp_names.h"
 #include "core/hybrid/spellings.h"
 #include "io/dcp/keys/attention_kinds.h"
@@ -114,13 +116,30 @@ KeySplit torch_dist_split(const ModelParameter& p) {
   return fused == KeySplit::kSwiglu ? KeySplit::kNone : fused;
 }
 
-SavedForm torch_dist_form(const ModelParameter& p, const ModelConfig& model, bool own_norms) {
-  SavedForm form{name_by_kind(p, model).value_or(SavedName{p.global_name}), torch_dist_split(p)};
+GroupedPlaces::GroupedPlaces(const LayerPattern& groups)
+    : members_(groups, LayerForm::kMember), stored_(groups, LayerForm::kLogical) {
+  refuse_same_keys(groups);
+}
+
+std::string GroupedPlaces::of(std::string_view name) const {
+  std::optional<NameFault> fault;
+  const LayerName found = members_.find(name, fault);
+  if (fault) throw Error(fault->code, fault->message).tensor(name);
+  const bool moved = found.kind != LayerName::Kind::kOther && found.depth < 0;
+  return moved ? stored_.text(found) : std::string(name);
+}
+
+// No hybrid model has kinds of attention.
+SavedForm torch_dist_form(const ModelParameter& p, const ModelConfig& model, bool own_norms,
+                          const GroupedPlaces* groups) {
+  SavedForm form{SavedName{p.global_name}, torch_dist_split(p)};
+  if (std::optional<SavedName> kind = groups ? std::nullopt : name_by_kind(p, model)) form.name = *kind;
   if (std::optional<std::string> own = own_norms ? own_norm_of_experts(p) : std::nullopt)
     form.name.text = *own;
   if (std::optional<Respelt> other = other_name(form.name.text);
       other && other_names()[other->row].why == SpellingKind::kSubmoduleConv)
     form.name.text = std::move(other->name);
+  if (groups) form.name.text = groups->of(form.name.text);
   return form;
 }
 

@@ -87,7 +87,8 @@ std::string args_of(const RunFacts& facts, std::optional<i64> said, const TorchD
        .vocab_rows = result.run.run.vocab_rows,
        .source_rows = result.source_rows,
        .iteration = said.value_or(-1) == result.iteration.value_or(-1) ? std::nullopt : result.iteration,
-       .norms = norms_of(result)},
+       .norms = norms_of(result),
+       .groups = result.run.run.groups},
       notes);
 }
 

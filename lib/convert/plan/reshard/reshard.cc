@@ -7,6 +7,7 @@
 #include "convert/dialects/fsdp/write_facts.h"
 #include "convert/dialects/ranks/states.h"
 #include "convert/dialects/state_dict/write_groups.h"
+#include "convert/facts/kept_args.h"
 #include "convert/facts/megatron_args.h"
 #include "convert/keys/stored_chunks.h"
 #include "convert/open/damage.h"
@@ -19,6 +20,7 @@
 #include "convert/plan/target.h"
 #include "convert/plan/vocab_change.h"
 #include "core/base/error.h"
+#include "core/hybrid/spelled.h"
 #include "hf/model.h"
 #include "io/dcp/run/args.h"
 #include "io/store/store.h"
@@ -39,8 +41,14 @@ PlanIdentity settings_of(const ReshardOptions& options) {
   text.set("rank_states", from.rank_states.has_value());
   text.set("source_tp", from.checkpoint.source_tp.value_or(0));
   text.set("source_etp", from.checkpoint.source_etp.value_or(0));
+  if (from.checkpoint.spelling) text.set("spelling", to_string(*from.checkpoint.spelling));
   text.set("source_ep", from.source_ep.value_or(0)).set("source_hsdp", from.source_hsdp.value_or(0));
   return text;
+}
+
+NormNames norms_of(const std::optional<Spelling>& given) {
+  if (!given) return NormNames::kOfAll;
+  return has_unfused_norms(*given) ? NormNames::kOfMegatron : NormNames::kOfTransformerEngine;
 }
 
 class ReshardTarget final : public Target {
@@ -123,9 +131,10 @@ WrittenFacts ReshardTarget::write_facts(const ReshardOptions& options) {
                           .source_rows = r_.model().setup().vocab_rows,
                           .iteration = options.iteration,
                           .weights_only = from.weights_only(),
-                          .other_format = r_.model().translated(),
+                          .other_format = r_.model().of_other_form(),
                           .made = from.any_model() ? nullptr : &made,
-                          .made_iteration = iteration};
+                          .made_iteration = iteration,
+                          .norms = norms_of(from.spelling())};
   WrittenFacts out;
   const RunFacts facts = facts_for_fsdp(from.facts(), result, out);
   out.records =

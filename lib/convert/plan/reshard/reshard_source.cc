@@ -68,6 +68,14 @@ void refuse_contradictions(const ReshardSourceOptions& o) {
   if (any_model && (o.checkpoint.assets || o.rank_states))
     throw Error(Code::kUsage,
                 "`any_model` is for models without tables: `assets` and `rank_states` need the tables");
+  if (o.checkpoint.spelling && any_model)
+    throw Error(Code::kUsage, "`any_model` is for models without tables: `spelling` needs the tables")
+        .help("leave out one of the two");
+  if (o.checkpoint.spelling && o.rank_states)
+    throw Error(
+        Code::kUsage,
+        "files of `rank_states` have the names of the run that wrote them, and `spelling` would change them")
+        .help("reshard with `rank_states` first, and give the result another spelling then");
   if (o.keep_names && !any_model)
     throw Error(Code::kUsage, "`keep_names` is for models without tables").help("give `any_model` too");
 }

@@ -55,6 +55,8 @@ class ReshardSource {
   // Null: the checkpoint alone is read.
   const RankStates* rank_states() const { return states_.get(); }
   bool weights_only() const { return options_.weights_only; }
+  // The spelling that the names were given; none: they have their own.
+  const std::optional<Spelling>& spelling() const { return options_.checkpoint.spelling; }
   // True if no table knows the model, or its table has other names, whether the user asked for `any_model` or
   // not.
   bool any_model() const;

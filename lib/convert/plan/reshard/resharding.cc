@@ -193,7 +193,7 @@ void Resharding::set_up_run() {
   run_.fsdp = options_.fsdp;
   run_.threads = options_.threads;
   run_.dtype_rule = [&](std::string_view key) { return type_of(key); };
-  if (model().translated() && !source_.weights_only() && has_numbered_states(model().on_disk()))
+  if (model().of_other_form() && !source_.weights_only() && has_numbered_states(model().on_disk()))
     notes.note(
         "states  have numbers: each group's numbers are given to its parameters in the order of the model, and every shape fits");
   if (source_.any_model()) listed_ = set_up_unknown(source_, options_, run_, notes);

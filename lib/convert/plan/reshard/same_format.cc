@@ -67,13 +67,16 @@ Conversion plan_torch_dist(std::unique_ptr<Store> source, const ReshardOptions& 
         .help(
             "`keep_names` too divides the rows of every tensor and keeps its name; `mckpt convert to-fsdp` gives the tensors the names of fsdp_dtensor");
   const LayerStacks layers = stacks_of(*source);
+  CheckpointOptions how = o.from.checkpoint;
+  how.spelling.reset();  // torch_dist has its own places for names that differ
   return plan_to_mcore(std::move(source), {.source = o.source,
                                            .target = o.target,
-                                           .checkpoint = o.from.checkpoint,
+                                           .checkpoint = how,
                                            .weights_only = o.from.weights_only,
                                            .grid = o.grid,
                                            .pipeline = o.pipeline,
                                            .layers = layers,
+                                           .spelling = o.from.checkpoint.spelling,
                                            .values = {.vocab = o.vocab},
                                            .iteration = o.iteration,
                                            .threads = o.threads,
@@ -85,14 +88,19 @@ Conversion plan_ranks(std::unique_ptr<Store> source, const ReshardOptions& o) {
     throw Error(Code::kUnknownFormat, "files of ranks are written of models that mckpt has a table of")
         .file(source->root())
         .help("name the folder of the model with `assets`");
+  CheckpointOptions how = o.from.checkpoint;
+  const std::optional<Spelling> given = how.spelling;
+  how.spelling.reset();
   return plan_to_ranks(std::move(source), {.source = o.source,
                                            .target = o.target,
-                                           .checkpoint = o.from.checkpoint,
+                                           .checkpoint = how,
                                            .grid = o.grid,
                                            .pipeline = o.pipeline,
+                                           .spelling = given.value_or(Spelling{}),
                                            .values = {.vocab = o.vocab},
                                            .iteration = o.iteration,
                                            .like_source = true,
+                                           .own_spelling = given.has_value(),
                                            .weights_only = o.from.weights_only,
                                            .threads = o.threads,
                                            .rank = o.rank});
@@ -100,6 +108,11 @@ Conversion plan_ranks(std::unique_ptr<Store> source, const ReshardOptions& o) {
 
 // A DCP folder with names that are none of Megatron's formats: FSDP2, Megatron-FSDP alone, torchtitan.
 Conversion plan_own_names(std::unique_ptr<Store> source, const ReshardOptions& o) {
+  if (o.from.checkpoint.spelling)
+    throw Error(Code::kUsage, "names and format of this checkpoint stay, and with them its spelling")
+        .file(source->root())
+        .found(format_text(source->format()))
+        .help("leave `spelling` out; `mckpt convert to-fsdp` makes fsdp_dtensor with it");
   if (o.from.checkpoint.assets)
     throw Error(Code::kUsage, "names and format of this checkpoint stay, whichever model it is of")
         .file(source->root())

@@ -18,7 +18,6 @@ std::string_view option_of_model(const HfToFsdpOptions& o) {
   if (o.values.dtype) return "`dtype`";
   if (!o.values.rules.empty()) return "`dtype_rule`";
   if (o.values.params_dtype.kind != ParamsDtype::kSource) return "`params_dtype`";
-  if (!o.spelling.usual()) return "`spelling`";
   return o.hybrid_pattern.empty() ? "" : "`hybrid_pattern`";
 }
 

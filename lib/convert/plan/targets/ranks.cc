@@ -193,8 +193,10 @@ ToRanksOptions settled(ToRanksOptions options, const Opened& source, Notes& note
         .file(source.store().root())
         .help(
             "`weights_only` leaves them out; `mckpt convert to-mcore` and `mckpt convert to-fsdp` take them along, where the optimizer is not distributed");
-  options.spelling = source.sharded->spelling_on_disk();
-  options.spelling.old_mtp = has_old_mtp(source.on_disk());
+  if (!options.own_spelling) {
+    options.spelling = source.sharded->spelling_on_disk();
+    options.spelling.old_mtp = has_old_mtp(source.on_disk());
+  }
   options.iteration = iteration_of_result(source.on_disk(), options.iteration, false, {}, notes);
   return options;
 }

@@ -35,9 +35,9 @@ struct ToRanksOptions {
   Spelling spelling{};  // the names of parameters that have more than one
   ValueOptions values{};
   std::optional<i64> iteration{};  // none: DST/release
-  // For files of ranks that are written for another grid: the spelling and the iteration are the source's,
-  // and states of the optimizer are refused unless only the weights are wanted.
-  bool like_source = false, weights_only = false;
+  // For files of ranks that are written for another grid: the spelling (unless it is `own_spelling`) and the
+  // iteration are the source's, and states of the optimizer are refused unless only the weights are wanted.
+  bool like_source = false, own_spelling = false, weights_only = false;
   int threads = 1;
   int rank = 0;  // of this process; rank 0 alone compares the data of tensors that repeat another
 };

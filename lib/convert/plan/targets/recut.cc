@@ -54,8 +54,9 @@ TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map) 
   TorchDistRun run;
   run.grid = options.grid, run.pipeline = options.pipeline;
   run.stacked = stacks_layers(map.model(), options.layers);
-  refuse_without_effect(options.spelling, map);
-  run.own_norms = !options.spelling.usual();
+  const Spelling spelling = options.spelling.value_or(Spelling{});
+  refuse_without_effect(spelling, map);
+  run.own_norms = !spelling.usual();
   run.threads = options.threads;
   run.dtype_rule = [rules = options.values.rules](std::string_view key) { return rules.of(key); };
   run.main_dtype = options.values.dtype;
@@ -71,8 +72,8 @@ Recut::Recut(const CheckpointModel& source, const ToMcoreOptions& options)
   run_.run = model_.setup();
   run_.run.vocab_rows = resharded_vocab(model_, run_.grid.tp, options_.values.vocab, notes);
   keys_ = std::make_unique<KeyTable>(model_.map(), run_.run, torch_dist_split);
-  if (dcp_dialect(model_.on_disk()) == DcpDialect::kTorchDist)
-    run_.own_norms |= has_own_norms_of_experts(model_.on_disk(), keys_->parameters());
+  if (!options_.spelling && dcp_dialect(model_.on_disk()) == DcpDialect::kTorchDist)
+    run_.own_norms |= has_own_norms_of_experts(model_.on_disk(), keys_->parameters(), run_.run.groups);
   for (i32 p = 0; p < static_cast<i32>(keys_->parameters().size()); p++) {
     const ModelParameter& of = keys_->parameters()[p];
     parameter_of_.try_emplace({of.sources[0], of.expert_number}, p);
@@ -87,14 +88,11 @@ Recut::Recut(const CheckpointModel& source, const ToMcoreOptions& options)
 }
 
 void Recut::refuse_other_layers() const {
-  const bool unknown = model_.model().plain != nullptr;
-  if (!unknown && !model_.setup().groups) return;
-  throw Error(Code::kUnknownFormat, unknown ? "no table has the names of this checkpoint's layers"
-                                            : "the layers of the checkpoint are in groups")
+  if (!model_.model().plain) return;
+  throw Error(Code::kUnknownFormat, "no table has the names of this checkpoint's layers")
       .file(model_.store().root())
       .expected("the layers of the model, one by one")
-      .help(unknown ? "name the folder of the model with `assets`"
-                    : "mckpt convert ungroup   takes the groups out; mckpt convert group puts them back");
+      .help("name the folder of the model with `assets`");
 }
 
 i32 Recut::groups_of_kind() const { return keys().size() + static_cast<i32>(keys().parameters().size()); }

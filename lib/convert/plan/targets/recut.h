@@ -37,7 +37,7 @@ TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map);
 // for the source, which outlives it.
 class Recut {
  public:
-  // Throws kUnknownFormat for layers in groups and for a model that no table knows.
+  // Throws kUnknownFormat for a model that no table knows.
   Recut(const CheckpointModel& source, const ToMcoreOptions& options);
 
   // Throws kCounterpart for states of other shapes than their parameters.

@@ -119,11 +119,7 @@ void Relayering::check_pattern(const LayerPattern& pattern) const {
     throw Error(Code::kBadPattern, "the pattern has no groups, so no name would change")
         .found(pattern.text)
         .help("`pattern` gives one with [ and ]");
-  for (const GroupHazard& h : group_hazards(pattern))
-    if (way_ == LayerWay::kGroup && h.same_keys && options_.keys != GroupNames::kMember)
-      throw Error(Code::kBadPattern, "two layers of a group would have the same names")
-          .found(cat("[", pattern.symbols(pattern.items[h.logical_index]), "]"))
-          .help("a group is safe with at most one of M, one of * G D +, and one of - E");
+  if (way_ == LayerWay::kGroup && options_.keys != GroupNames::kMember) refuse_same_keys(pattern);
 }
 
 // Whether the source may lack all M layers, as a result of gpt-to-hybrid does: if the options say so, or if
@@ -165,6 +161,14 @@ LayerForm Relayering::target_form() const {
 }
 
 void Relayering::check_ways(LayerForm from, LayerForm to) const {
+  if (options_.how.spelling && dialect_ == DcpDialect::kTorchDist)
+    throw Error(Code::kUsage,
+                "torch_dist has one name for what versions of Megatron spell otherwise in memory")
+        .file(store_.root())
+        .help("leave `spelling` out");
+  if (options_.how.spelling && options_.how.norms != NormPlace::kKeep)
+    throw Error(Code::kUsage, "`norms` and `spelling` both say the names of norms")
+        .help("leave out one of the two");
   if (from == to)
     throw Error(Code::kUsage, "the layers of the checkpoint have these names already")
         .file(store_.root())
@@ -239,6 +243,7 @@ class RelayerTarget final : public Target {
         plan_iteration(*this, layout_, options.target, iteration_of(store.root()), std::move(others));
     identified.settings.emplace(name_of(options.way), MCKPT_VERSION);
     identified.settings->set("pattern", r_.target_text());
+    if (options.how.spelling) identified.settings->set("spelling", to_string(*options.how.spelling));
   }
   void write_frame(const FramePlace& to) const override { impl::write_frame(layout_, to); }
 

@@ -17,6 +17,7 @@
 #include "convert/plan/targets/recut.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/hybrid/pattern.h"
 #include "hf/model.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/run/args.h"
@@ -57,7 +58,9 @@ PlanIdentity settings_of(const ToMcoreOptions& options) {
   set_run(text, options.grid, {}, {});
   set_values(text, options.values);
   text.set("iteration", options.iteration.value_or(0)).set("weights_only", options.weights_only);
-  text.set("layers", static_cast<i64>(options.layers)).set("spelling", to_string(options.spelling));
+  text.set("layers", static_cast<i64>(options.layers))
+      .set("spelling", options.spelling ? cat("given ", to_string(*options.spelling)) : std::string());
+  text.set("hybrid_pattern", options.hybrid_pattern);
   text.set("vpp", options.pipeline.chunks);
   text.set("first_stage_layers", options.pipeline.first_layers.value_or(0));
   text.set("last_stage_layers", options.pipeline.last_layers.value_or(0));
@@ -87,6 +90,9 @@ class McoreTarget : public Target {
                        beside_of(std::move(common), source.assets_with_table(), std::move(of_run)));
     identified.settings = settings_of(options), identified.mapping = mapping_identity(model);
     set_run(*this, "torch_dist", options.grid, layout().layout);
+    if (run.run.groups)
+      details.note(
+          cat("groups  of the pattern ", run.run.groups->text, ": the layers of one share its number"));
     if (run.own_norms)
       details.note("norms   in front of experts have the name that Megatron's own modules give them");
     details.note(cat("layers  ", run.stacked ? "stacked: a tensor has a parameter of all layers"
@@ -94,10 +100,19 @@ class McoreTarget : public Target {
   }
 };
 
-TorchDistRun run_of_model(const ToMcoreOptions& options, const ModelMap& map) {
+std::optional<LayerPattern> groups_of(const ToMcoreOptions& options) {
+  if (options.hybrid_pattern.empty()) return std::nullopt;
+  if (options.layers == LayerStacks::kStacked)
+    throw Error(Code::kUsage, "layers in groups are never one tensor").help("leave `layers` out");
+  return parse_pattern(options.hybrid_pattern, Dialect::kGrouped);
+}
+
+TorchDistRun run_of_model(const ToMcoreOptions& options, const ModelMap& map,
+                          const std::optional<LayerPattern>& groups) {
   TorchDistRun run = torch_dist_run(options, map);
   run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
-             options.values.params_dtype.of(map.model())};
+             options.values.params_dtype.of(map.model()), groups ? &*groups : nullptr};
+  run.stacked &= !groups;
   return run;
 }
 
@@ -106,7 +121,8 @@ class McoreOfModel final : public McoreTarget {
  public:
   McoreOfModel(const Opened& source, const ToMcoreOptions& options)
       : map_(*source.model()->map),
-        run_(run_of_model(options, map_)),
+        groups_(groups_of(options)),
+        run_(run_of_model(options, map_, groups_)),
         keys_(map_, run_.run, torch_dist_split),
         plan_(keys_, run_),
         chunks_(plan_) {
@@ -129,6 +145,7 @@ class McoreOfModel final : public McoreTarget {
   const KeyTable& keys() const override { return keys_; }
 
   const ModelMap& map_;
+  std::optional<LayerPattern> groups_;
   TorchDistRun run_;
   KeyTable keys_;
   TorchDistPlan plan_;
@@ -195,6 +212,12 @@ Conversion plan_to_mcore(std::unique_ptr<Store> store, const ToMcoreOptions& opt
   if (!is_of_model(*store) && options.values.params_dtype.kind != ParamsDtype::kSource)
     throw Error(Code::kUsage, "`params_dtype` is for a Hugging Face model")
         .help("`dtype` gives the type of the weights");
+  if (!is_of_model(*store) && !options.hybrid_pattern.empty())
+    throw Error(Code::kUsage,
+                "`hybrid_pattern` is for a model, and a checkpoint of Megatron keeps its own pattern")
+        .file(store->root())
+        .found(format_text(store->format()))
+        .help("leave it out; `mckpt convert group` puts the layers of the result into groups");
   return plan_to_mcore(open(std::move(store), opening_of(options)), options);
 }
 

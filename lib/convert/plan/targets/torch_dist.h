@@ -37,8 +37,12 @@ struct ToMcoreOptions {
   Grid grid{};
   PipelineOptions pipeline{};
   LayerStacks layers = LayerStacks::kAuto;
-  // The spelling of norms, as a run with Megatron's own modules saves them; a torch_dist keeps its own
-  Spelling spelling{};
+  // Of a hybrid run with its layers in groups, where the source is a model: "[*-]M"; "": no groups. A checkpoint
+  // of Megatron keeps its own.
+  std::string hybrid_pattern{};
+  // The spelling of norms, as a run with Megatron's own modules saves them. None: the usual one, and a
+  // torch_dist keeps its own.
+  std::optional<Spelling> spelling{};
   ValueOptions values{};
   std::optional<i64> iteration{};  // none: of the folder; with states, of the objects; or release
   int threads = 1;
@@ -46,8 +50,8 @@ struct ToMcoreOptions {
 };
 
 // Throws what open_hf_model(), open_sharded(), TorchDistPlan, import_job() and keyed_job() throw;
-// kNotFound for a model without weights; kUnknownFormat where the layers of the source are in groups or have
-// other names; kNotHeld for states of the optimizer for which torch_dist has no place, or whose groups are
+// kNotFound for a model without weights; kUnknownFormat where the layers of the source have other names;
+// kBadPattern for groups that are not of the model, or whose layers would have the same names; kNotHeld for states of the optimizer for which torch_dist has no place, or whose groups are
 // not known; kUsage for a spelling without effect.
 Conversion plan_to_mcore(const ToMcoreOptions& options);
 // The same, of a store or a source that is open.

@@ -350,6 +350,9 @@ void Linker::read_planner(PickleValue dict) {
     return add_finding(Code::kBadMetadata, "",
                        cat("planner_data is ", kind_name(dict.kind()), ", not a dict"), true);
   std::optional<i64> first_layer;  // of the tower that has the embedding
+  const std::size_t rows = static_cast<std::size_t>(out_.names.size() + out_.object_names.size());
+  out_.saved_order.ends.reserve(rows);
+  out_.saved_order.items.reserve(out_.names.items.size() + out_.object_names.items.size());
   for (auto [key, path] : dict.entries()) {
     if (!key.is(ValueKind::kText) || !path.is(ValueKind::kTuple)) {
       add_finding(
@@ -358,7 +361,10 @@ void Linker::read_planner(PickleValue dict) {
           true);
       continue;
     }
-    DcpKey parts = split_key(DcpDialect::kFsdpDtensor, key.text());
+    const std::string_view name = key.text();
+    out_.saved_order.items.insert(out_.saved_order.items.end(), name.begin(), name.end());
+    out_.saved_order.end_row();
+    DcpKey parts = split_key(DcpDialect::kFsdpDtensor, name);
     if (parts.section != DcpKey::Section::kModel) continue;
     if (parts.parameter.starts_with("vision_model.")) continue;
     auto layer = numbered(parts.parameter, "decoder.layers.");

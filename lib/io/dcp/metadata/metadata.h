@@ -76,6 +76,9 @@ struct DcpMetadata {
   // The last pipeline stage numbered its layers from 0, although it does not have the embedding: planner_data
   // begins with the names of the last rank, in the order of its model.
   bool stage_local_layers = false;
+  // The names in planner_data, in their order, with tensors and objects among each other; none where the folder
+  // has no paths, and of the indexes of single ranks.
+  RaggedRows<char> saved_order;
   std::vector<Finding> findings;
 
   // A tensor or object that several ranks wrote (each with an index of its own): the record that is used, and
@@ -90,6 +93,7 @@ struct DcpMetadata {
   i64 tensor_count() const { return names.size(); }
   std::string_view name(i64 tensor) const { return text(names, tensor); }
   std::string_view object_name(i64 object) const { return text(object_names, object); }
+  std::string_view saved_name(i64 place) const { return text(saved_order, place); }
 
  private:
   static std::string_view text(const RaggedRows<char>& rows, i64 row) {

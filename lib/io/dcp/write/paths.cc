@@ -94,18 +94,6 @@ DcpName state_dict_group(i64 group, std::string_view field) {
   return {cat(front, ".", field), {kOptimizerDot, kList, static_cast<i32>(front.size())}, {2}};
 }
 
-std::vector<std::string> dcp_saved_order(const Store& store) {
-  Folder folder(store.root(), store.opening());
-  if (!folder.has_file(kMetadata)) return {};
-  InputFile file = folder.open_file(kMetadata);
-  std::vector<std::string> names;
-  with_file(cat(store.root(), "/", kMetadata), [&] {
-    for_paths(file.read(0, file.size()),
-              [&](std::string_view name, PickleValue) { names.emplace_back(name); });
-  });
-  return names;
-}
-
 std::optional<std::vector<DcpName>> dcp_names(const Store& store) {
   Folder folder(store.root(), store.opening());
   if (!folder.has_file(kMetadata)) return std::nullopt;

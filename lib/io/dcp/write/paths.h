@@ -34,9 +34,4 @@ std::optional<DcpPaths> dcp_paths(const Store& store);
 // saved.
 std::optional<std::vector<DcpName>> dcp_names(const Store& store);
 
-// The names of all items in the order of planner_data: the items of the last rank in the order in which it
-// saved them, then the items that the rank before it adds, and so on. Empty where the folder has no paths.
-// Throws what reading a pickle throws.
-std::vector<std::string> dcp_saved_order(const Store& store);
-
 }  // namespace mckpt::impl

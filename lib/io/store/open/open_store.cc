@@ -71,6 +71,15 @@ std::string help_for_kind(FileKind kind, const std::string& path) {
   return cat("unpack it first: ", tar ? "tar xzf " : "gunzip -k ", escaped(path, 4096));
 }
 
+bool can_be_opened(const std::string& folder, const OpenOptions& opening) {
+  try {
+    return open_store(folder, opening) != nullptr;
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted) throw;
+    return false;
+  }
+}
+
 std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& opening) {
   // A file that only makes sense with its folder means the folder.
   std::string_view name = last_part(path);
@@ -81,9 +90,12 @@ std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& ope
     const std::string folder = parent_folder(path);
     if (is_file(cat(folder, "/.metadata"), opening))
       if (std::unique_ptr<Store> one = one_file_of(open_store(folder, opening), name)) return one;
-    throw Error(Code::kUnknownFormat, "this is a data file of a DCP folder, not a checkpoint by itself")
-        .file(path)
-        .help(cat("name the folder: ", escaped(folder, 4096)));
+    Error e(Code::kUnknownFormat, "this is a data file of a DCP folder, not a checkpoint by itself");
+    e.file(path);
+    throw can_be_opened(folder, opening)
+        ? e.help(cat("name the folder: ", escaped(folder, 4096)))
+        : e.found(cat("no .metadata in ", escaped(folder, 4096), ", which says what is in the file"))
+              .help("copy the file back beside the .metadata of its save, or save again");
   }
   const InputFile file(path, opening);
   const FileLook look{name, sniff(file), file};

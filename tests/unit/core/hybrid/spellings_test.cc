@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/hybrid/kind.h"
+#include "core/hybrid/spelled.h"
 #include "tests/support/throws.h"
 
 namespace mckpt::impl {
@@ -119,17 +120,42 @@ TEST(SpellingEvidence, NeedsTheModuleThatCouldHaveTheNorm) {
             "submodule-conv, unfused-norms");
 }
 
+TEST(Spelling, SpellsOneNameEitherWay) {
+  const Spelling usual, other = spelling_of(std::vector<std::string>{"submodule-conv", "unfused-norms"});
+  struct Case {
+    LayerKind kind;
+    const char *usual, *other;
+  };
+  for (const Case& c :
+       {Case{LayerKind::kMamba, "mixer.conv1d_weight", "mixer.conv1d.weight"},
+        {LayerKind::kMamba, "mixer.in_proj.layer_norm_weight", "norm.weight"},
+        {LayerKind::kAttention, "self_attention.linear_qkv.layer_norm_bias", "input_layernorm.bias"},
+        {LayerKind::kGdn, "self_attention.in_proj.layer_norm_weight", "input_layernorm.weight"},
+        {LayerKind::kMlp, "mlp.linear_fc1.layer_norm_weight", "pre_mlp_layernorm.weight"},
+        {LayerKind::kMoe, "pre_mlp_layernorm.weight", "pre_mlp_layernorm.weight"},
+        {LayerKind::kMamba, "mixer.A_log", "mixer.A_log"}})
+    for (const char* name : {c.usual, c.other}) {
+      EXPECT_EQ(spelled_rest(name, c.kind, usual), c.usual);
+      EXPECT_EQ(spelled_rest(name, c.kind, other), c.other);
+    }
+  EXPECT_TRUE(has_unfused_norms(other));
+  EXPECT_FALSE(has_unfused_norms(spelling_of(std::vector<std::string>{"submodule-conv"})));
+}
+
 TEST(Spelling, HasWords) {
   auto of = [](std::vector<std::string> words) { return to_string(spelling_of(words)); };
   EXPECT_EQ(of({}), "");
   EXPECT_EQ(of({"unfused-norms"}), "unfused-norms");
   EXPECT_EQ(of({"unfused-norms", "submodule-conv"}), "submodule-conv, unfused-norms");
+  EXPECT_EQ(of({"usual"}), "");
+  EXPECT_NE(thrown_by([&] { of({"usual", "unfused-norms"}); }).find("a word alone"), std::string::npos);
   EXPECT_EQ(of({"mtp-transformer-layer", "unfused-norms"}), "unfused-norms, mtp-transformer-layer");
   std::string told = thrown_by([&] { of({"dots"}); });
-  EXPECT_NE(told.find("expected submodule-conv or unfused-norms, found"), std::string::npos) << told;
+  EXPECT_NE(told.find("expected submodule-conv, unfused-norms or usual, found"), std::string::npos) << told;
   const std::vector<std::string> dots = {"dots"};
   told = thrown_by([&] { spelling_of(dots, true); });
-  EXPECT_NE(told.find("submodule-conv, unfused-norms or mtp-transformer-layer"), std::string::npos) << told;
+  EXPECT_NE(told.find("submodule-conv, unfused-norms, usual or mtp-transformer-layer"), std::string::npos)
+      << told;
 }
 
 }  // namespace spellings_test

@@ -132,6 +132,38 @@ TEST_P(CommTest, LeavesOutNegativeColors) {
   EXPECT_TRUE(!some || some->size() == comm().size() - 1);
 }
 
+// Messages of 9 bytes at most are several calls; a message to oneself brings nothing.
+TEST_P(CommTest, CountsCallsAndTheBytesThatTheyBring) {
+  const i64 size = comm().size(), me = comm().rank(), cut = GetParam() == Form::kCut && size > 1;
+  const CallCounts before = comm().activity().collectives().counts();
+  auto since = [&](CommCall call) {
+    return comm().activity().collectives().counts().since(before).of[static_cast<std::size_t>(call)];
+  };
+  std::vector<std::byte> twenty(20), all(static_cast<std::size_t>(20 * size));
+  comm().broadcast(twenty, 0);
+  CallCount count = since(CommCall::kBroadcast);
+  EXPECT_EQ(count.calls, size == 1 ? 0 : cut ? 3 : 1);
+  EXPECT_EQ(count.received, me == 0 ? 0 : 20);
+  comm().all_gather(twenty, all);
+  if (!cut) {  // of pieces it is a broadcast of each rank
+    count = since(CommCall::kAllGather);
+    EXPECT_EQ(count.calls, size == 1 ? 0 : 1);
+    EXPECT_EQ(count.received, 20 * (size - 1));
+  }
+  std::string send(static_cast<std::size_t>(size), 'x'), got = send;
+  const std::vector<i64> ones(static_cast<std::size_t>(size), 1);
+  comm().exchange(bytes_of(send), ones, std::as_writable_bytes(std::span(got)), ones);
+  count = since(CommCall::kExchange);
+  EXPECT_EQ(count.calls, size == 1 ? 0 : 1);
+  EXPECT_EQ(count.received, size - 1);
+  i64 numbers[2] = {1, 2};
+  comm().all_reduce(numbers, Reduce::kSum);
+  EXPECT_EQ(since(CommCall::kAllReduce).received, size == 1 ? 0 : 16);
+  EXPECT_EQ(since(CommCall::kSplit).calls, 0);
+  const CallCount total = comm().activity().collectives().counts().since(before).total();
+  EXPECT_EQ(total.calls == 0, size == 1);
+}
+
 TEST_P(CommTest, WaitsForAll) {
   i64 before = comm().activity().now().calls;
   for (int i = 0; i < 20; i++) comm().barrier();

@@ -98,7 +98,7 @@ TEST(StateDictTable, GivesParametersTheirUsualNames) {
     t.name = t.name.starts_with("model.") ? cat(kModelFront, t.name.substr(6))
                                           : cat(kStateFront, t.name.substr(kStateSection.size()));
   EXPECT_TRUE(parameter_names(*store).contains("decoder.layers.0.mixer.conv1d.weight"));
-  const std::unique_ptr<PieceStore> usual = with_usual_names(std::move(store), map, setup);
+  const std::unique_ptr<Store> usual = with_spelling(std::move(store), map, setup, {});
   const KeyTable read(map, {0, DType::kBF16}, {1, 1});
   expect_items(*usual, read, numbers);
   expect_items(*usual, read, numbers, "exp_avg", 1);

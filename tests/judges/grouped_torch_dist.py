@@ -1,0 +1,182 @@
+"""torch_dist checkpoints of hybrid models with groups: `convert to-mcore --hybrid-pattern` writes the keys, shapes and boxes that ranks of
+the real HybridStack had (test_data/hybrid/layer_keys.json, pull request 4943), and every command reads such a checkpoint as the model that
+it is of. Where a tensor goes is computed here, from the brackets of the pattern, and not by mckpt.
+"""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+
+from mckpt_tests.checks import expect, expect_equal, finish
+from mckpt_tests.folders import difference
+from mckpt_tests.models import GOLDEN, Models
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA, GOLDEN_MODEL
+
+models = Models(only=("nemotron_h", "nemotron_h_moe"))
+scratch = tempfile.TemporaryDirectory(prefix="mckpt_grouped_")
+
+
+def place(name):
+    return os.path.join(tempfile.mkdtemp(dir=scratch.name), name)
+
+
+def mckpt(*args, status=0):
+    run = run_mckpt(*args, timeout=60)
+    expect(run.returncode == status, f"{args}: exit status {run.returncode}, not {status}: {run.stdout[-300:]}{run.stderr[-900:]}")
+    return run
+
+
+def rows(folder):
+    return {row["name"]: row for row in json.loads(mckpt("ls", folder, "--json", "--digest").stdout)["tensors"]}
+
+
+def digests(folder):
+    return {name: (row["dtype"], row["shape"], row["sha256"]) for name, row in rows(folder).items()}
+
+
+def pattern_in(folder):
+    args = mckpt("inspect", folder, "--args").stdout
+    return re.search(r"hybrid_layer_pattern: '?([^'\n]*)", args).group(1)
+
+
+# ---- What ranks of the real HybridStack had
+
+SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96, "ssm_state_size": 16,
+         "mamba_head_dim": 8, "n_groups": 2, "mamba_num_heads": 16, "n_routed_experts": 4, "moe_intermediate_size": 32, "vocab_size": 32,
+         "moe_shared_expert_intermediate_size": 32}
+KINDS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
+TENSORS = {
+    "M": {"A_log": "16", "D": "16", "conv1d.bias": "192", "conv1d.weight": "192x1x4", "dt_bias": "16", "in_proj.weight": "336x64",
+          "norm.weight": "128", "out_proj.weight": "64x128"},
+    "*": {"q_proj.weight": "64x64", "k_proj.weight": "32x64", "v_proj.weight": "32x64", "o_proj.weight": "64x64"},
+    "-": {"up_proj.weight": "96x64", "down_proj.weight": "64x96"},
+    "E": {"gate.weight": "4x64", "gate.e_score_correction_bias": "4", "shared_experts.up_proj.weight": "32x64",
+          "shared_experts.down_proj.weight": "64x32"}
+    | {f"experts.{e}.up_proj.weight": "32x64" for e in range(4)} | {f"experts.{e}.down_proj.weight": "64x32" for e in range(4)},
+}
+
+
+def model_of(pattern):
+    """A model of the sizes that the recorded one had."""
+    symbols = re.sub(r"[\[\]|]", "", pattern)
+    folder = place("model")
+    os.mkdir(folder)
+    with open(os.path.join(GOLDEN, "models", "nemotron_h_moe", "config.json")) as f:
+        config = json.load(f)
+    with open(os.path.join(folder, "config.json"), "w") as f:
+        json.dump(config | SIZES | {"layers_block_type": [KINDS[s] for s in symbols]}, f)
+    tensors = {"backbone.embeddings.weight": "32x64", "backbone.norm_f.weight": "64", "lm_head.weight": "32x64"}
+    for i, s in enumerate(symbols):
+        tensors |= {f"backbone.layers.{i}.mixer.{name}": shape for name, shape in TENSORS[s].items()}
+        tensors[f"backbone.layers.{i}.norm.weight"] = "64"
+    with open(os.path.join(folder, "tensors.txt"), "w") as f:
+        f.writelines(f"{name} BF16 {shape} rand {name} 0\n" for name, shape in sorted(tensors.items()))
+    subprocess.run([GOLDEN_MODEL, os.path.join(folder, "tensors.txt"), os.path.join(folder, "model.safetensors")], check=True)
+    os.remove(os.path.join(folder, "tensors.txt"))
+    return folder
+
+
+def recorded(name):
+    """By key, the shape; and the names of objects."""
+    with open(os.path.join(DATA, "hybrid", "layer_keys.json")) as f:
+        ranks = [m for m in json.load(f)["models"] if m["name"] == name]
+    tensors, objects = {}, set()
+    for rank in ranks:
+        for _, key, shape, offset, *size in rank["keys"]:
+            if size:
+                tensors[key] = shape
+            else:
+                objects.add(f"{key}/shard_{'.'.join(map(str, offset))}_{'.'.join(map(str, shape))}")
+    return ranks[0]["pattern"], tensors, objects
+
+
+pattern, tensors, objects = recorded("k_pr_pp2")
+made = place("made")
+mckpt("convert", "to-mcore", model_of(pattern), made, "--hybrid-pattern", pattern, "--no-sync", "-q")
+found = {name: row["shape"] for name, row in rows(made).items()}
+extra = {name for name in found if ".shared_experts." in name or name.endswith(".router.expert_bias")}
+expect(len(tensors) > 30 and len(extra) == 3, f"{len(tensors)} recorded tensors, and {extra}")
+expect_equal("recorded tensors", sorted((n, s) for n, s in found.items() if n not in extra), sorted(tensors.items()))
+written = {o["name"] for o in json.loads(mckpt("inspect", made, "--json").stdout)["objects"] if "_extra_state" in o["name"]}
+expect(not any(o.startswith("output_layer.") for o in written), "an output layer of groups has no extra state")
+# Attention itself has a state in the record's stand-ins, and none in real runs; a final norm has one in both.
+missing = {o for o in objects - written if ".core_attention." not in o}
+expect(not missing, f"extra states that the real run has: {sorted(missing)}")
+told = mckpt("convert", "to-mcore", model_of("[MM]"), place("no"), "--hybrid-pattern", "[MM]", status=2).stderr
+expect("MC0205" in told and "two layers of a group would have the same names" in told, told)
+
+# ---- The same values under the names that the brackets say
+
+
+def names_in_groups(pattern):
+    """From the key of a flat model to the key of one with these groups."""
+    logical = {}
+    for number, item in enumerate(re.findall(r"\[[^]]*\]|[^|\[\]]", pattern)):
+        for _ in item.strip("[]"):
+            logical[len(logical)] = number
+
+    def of(key):
+        key = re.sub(r"decoder\.layers\.(\d+)\.", lambda m: f"decoder.layers.{logical[int(m[1])]}.", key)
+        return key.replace("decoder.final_norm.", "decoder.final_layernorm.")
+
+    return of
+
+
+VOCAB = ["--vocab-size", 520]  # of every grid
+GRIDS = (["--dp", 1, *VOCAB], ["--tp", 2, "--dp", 2, *VOCAB])
+for model, patterns in (("nemotron_h", ("[M-]M[*-]", "M[-M*]-", "[M]-[M*-]")), ("nemotron_h_moe", ("[ME][*]M[E]", "M[E][*]ME"))):
+    source = models.path(model)
+    for grid in GRIDS:
+        flat = place("flat")
+        mckpt("convert", "to-mcore", source, flat, *grid, "--no-sync", "-q")
+        for pattern in patterns:
+            said = f"{model} {pattern} {grid}"
+            made, name = place("made"), names_in_groups(pattern)
+            mckpt("convert", "to-mcore", source, made, *grid, "--hybrid-pattern", pattern, "--no-sync", "-q")
+            want = sorted((name(key), value) for key, value in digests(flat).items())
+            expect_equal(said, sorted(digests(made).items()), want)
+            expect(pattern_in(made) == pattern, f"{said}: args say {pattern_in(made)}")
+            renamed = place("renamed")
+            mckpt("convert", "group", flat, renamed, "--pattern", pattern, "--no-sync", "-q")
+            expect_equal(f"{said}: group", sorted(digests(renamed).items()), want)
+
+            # Sources of every command.
+            for start in (made, renamed):
+                mckpt("verify", start, "-q")
+                mckpt("verify", start, "--against", source, "-q")
+                mckpt("verify", start, "--assets", source, "-q")
+                back = place("back")
+                mckpt("export", start, back, "--no-sync", "-q")
+                expect(not difference(back, source, ("mckpt_manifest.json",)), f"{said}: exported")
+            again = place("again")
+            mckpt("convert", "reshard", made, again, "--tp", 4, "--no-sync", "-q")
+            expect_equal(f"{said}: reshard", sorted(digests(again).items()), want)
+            expect(pattern_in(again) == pattern, f"{said}: after reshard {pattern_in(again)}")
+            fsdp, direct = place("fsdp"), place("direct")
+            mckpt("convert", "to-fsdp", made, fsdp, "--dp", 2, "--no-sync", "-q")
+            mckpt("convert", "hf-to-fsdp", source, direct, "--dp", 2, "--hybrid-pattern", pattern, "--params-dtype", "none", *VOCAB,
+                  "--no-sync", "-q")
+            expect_equal(f"{said}: to-fsdp", sorted(digests(fsdp).items()), sorted(digests(direct).items()))
+            expect(pattern_in(fsdp) == pattern, f"{said}: in fsdp_dtensor {pattern_in(fsdp)}")
+            core = place("core")
+            mckpt("convert", "to-mcore", fsdp, core, *grid, "--no-sync", "-q")
+            expect_equal(f"{said}: to-fsdp and back", sorted(digests(core).items()), want)
+            ranks, plain = place("ranks"), place("plain")
+            mckpt("convert", "to-pt", made, ranks, *grid, "--no-sync", "-q")
+            mckpt("convert", "to-pt", flat, plain, *grid, "--no-sync", "-q")
+            expect_equal(f"{said}: to-pt", sorted(digests(ranks).items()), sorted(digests(plain).items()))
+
+# ---- Refusals
+
+hybrid = models.path("nemotron_h")
+for args, status, says in (
+    ([hybrid, "--hybrid-pattern", "[M-]M[-*]"], 2, "the layers of the pattern are not those of the model"),
+    ([hybrid, "--hybrid-pattern", "[M-]M[*-]", "--layers", "stacked"], 2, "never one tensor"),
+    ([made, "--hybrid-pattern", "[M-]M[*-]"], 2, "a checkpoint of Megatron keeps its own pattern"),
+):
+    told = mckpt("convert", "to-mcore", args[0], place("no"), *args[1:], status=status).stderr
+    expect(says in told, told)
+finish(500)
