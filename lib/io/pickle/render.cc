@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "io/pickle/classes.h"
 #include "io/pickle/known.h"
@@ -46,6 +47,25 @@ std::string number(PickleValue v) {
     default:
       return cat(v.as_int());
   }
+}
+
+// Which entries of a dict have a key that comes again: Python keeps the value of the last one alone. Empty where
+// none has, and for dicts that are too large to be looked through at each place where they are.
+std::vector<bool> replaced_entries(PickleValue dict) {
+  constexpr i64 kMostEntries = 4096;  // args have fewer fields
+  if (dict.size() > kMostEntries) return {};
+  std::vector<bool> replaced;
+  NameMap<std::string_view, std::size_t> last;
+  bool any = false;
+  for (PickleEntry e : dict.entries()) {
+    replaced.push_back(false);
+    if (!e.key.is(Kind::kText)) continue;
+    auto [at, fresh] = last.try_emplace(e.key.text(), replaced.size() - 1);
+    if (fresh) continue;
+    replaced[at->second] = any = true;
+    at->second = replaced.size() - 1;
+  }
+  return any ? replaced : std::vector<bool>{};
 }
 
 // A line that is being written, until it is full.
@@ -110,8 +130,13 @@ class Line {
   void entries(PickleValue v, int depth) {
     add("{");
     bool first = true;
+    constexpr i64 kShortest = 4;  // bytes of an entry; a line that cannot have all is cut
+    const bool fits = v.size() * kShortest <= static_cast<i64>(most_);
+    const std::vector<bool> replaced = fits ? replaced_entries(v) : std::vector<bool>{};
+    std::size_t i = 0;
     for (PickleEntry e : v.entries()) {
       if (full()) break;
+      if (const std::size_t n = i++; !replaced.empty() && replaced[n]) continue;
       if (!std::exchange(first, false)) add(", ");
       write(e.key, depth + 1);
       add(": ");
@@ -138,7 +163,10 @@ class Line {
 std::string object_summary(PickleValue v) {
   const PickleObject& o = v.as_object();
   if (std::string known = known_object(o); !known.empty()) return known;
-  if (o.state.is(Kind::kDict)) return cat(short_name(*o.type), ", ", o.state.size(), " fields");
+  if (o.state.is(Kind::kDict)) {
+    const std::vector<bool> replaced = replaced_entries(o.state);
+    return cat(short_name(*o.type), ", ", o.state.size() - std::ranges::count(replaced, true), " fields");
+  }
   if (!o.items.is_none()) return cat(short_name(*o.type), " of ", o.items.size());
   return pickle_line(v, 80);
 }
@@ -186,8 +214,11 @@ class Tree {
             cat(std::string(static_cast<std::size_t>(depth) * 2, ' '), "... and ", v.size() - n, " more"));
       write(cat("[", n++, "]"), item, depth);
     }
+    const std::vector<bool> replaced = replaced_entries(v);
+    std::size_t i = 0;
     for (PickleEntry e : v.entries()) {
       if (done()) return;
+      if (const std::size_t k = i++; !replaced.empty() && replaced[k]) continue;
       write(e.key.is(Kind::kText) ? escaped(e.key.text()) : pickle_line(e.key, 60), e.value, depth);
     }
     if (!v.is(Kind::kObject)) return;
