@@ -20,7 +20,7 @@ from mckpt_tests.setting import BUILD, MCKPT, SANITIZED, SOURCE
 LENGTHS = {"S0": 26, "S1": 26, "S2": 37, "S3": 18, "S4": 25, "C": 15}
 # A command with this word needs these files beside the program, or these packages of Python; one with planted/ needs checkpoints that
 # torch made for the test.
-PACKAGES = {"scripts/logits": ["torch", "transformers"]}
+PACKAGES = {"--logits": ["torch", "transformers"]}
 NEEDS = {"mpirun ": ["libmckpt_mpi.so", "libmckpt_torch.so"], "roundtrip ": ["libmckpt_torch.so"], "hdf5": ["mckpt-hdf5"]}
 PROGRAMS = {
     "mpirun": 'PATH=${PATH#*:} exec "%s/scripts/mpirun" "$@"' % SOURCE,
