@@ -72,20 +72,11 @@ void LsAs::declare(CommandLine& line) {
   run_.declare(line);
 }
 
-ShareRun LsAs::asked() const {
-  ShareRun run;
-  run.grid = run_.grid.grid();
-  run.model = run_.model.options(), run.values = run_.values.options();
-  run.fsdp = run_.fsdp.setup(run.grid), run.frozen = run_.fsdp.frozen();
-  run.spelling = run_.spelling.spelling(), run.hybrid_pattern = run_.pattern.text();
-  return run;
-}
-
 Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorChoice& choice, bool digest,
                int threads) {
   const bool fsdp = as_ == "fsdp";
   const ShareForm form = fsdp ? ShareForm::kSaved : ShareForm::kAtRunTime;
-  const RankShare share(path, asked(), rank_, form, digest);
+  const RankShare share(path, run_.run(), rank_, form, digest);
   if (std::string text = run_.grid.note(); !text.empty()) note(flags, text);
   print_notes(flags, share.notes());
   std::vector<HeldTensor> held = share.held(form);

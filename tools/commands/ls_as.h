@@ -20,7 +20,6 @@ namespace mckpt::impl {
 
 class CommandLine;
 struct GlobalFlags;
-struct ShareRun;
 struct TensorChoice;
 
 // The options of this form of `ls`, and its answer. Declared beside the options of `ls` itself, which apply
@@ -34,8 +33,6 @@ class LsAs {
            int threads);
 
  private:
-  ShareRun asked() const;
-
   std::string as_;
   i64 rank_ = 0;
   HfRunFlags run_{"auto"};

@@ -63,10 +63,7 @@ FusedPicture PlotAs::parts_picture(const CommandLine& line, const std::string& p
                                    const TensorChoice& choice) const {
   if (as_ != "fsdp") throw Error(Code::kUsage, "--parts has a meaning only with --as fsdp");
   if (choice.all()) throw Error(Code::kUsage, "--parts takes a GLOB of one parameter");
-  ShareRun run;
-  run.grid = run_.grid.grid(), run.model = run_.model.options(), run.values = run_.values.options();
-  run.fsdp = run_.fsdp.setup(run.grid), run.frozen = run_.fsdp.frozen();
-  run.spelling = run_.spelling.spelling(), run.hybrid_pattern = run_.pattern.text();
+  const ShareRun run = run_.run();
   FusedParameter fused = fused_parameter(path, run, choice);
   if (std::string text = run_.grid.note(); !text.empty()) note(line.flags(), text);
   print_notes(line.flags(), fused.notes);

@@ -11,11 +11,14 @@
 namespace mckpt::impl {
 
 class CommandLine;
+struct ShareRun;
 
 struct HfRunFlags {
   // `params_dtype`: the default of --params-dtype.
   explicit HfRunFlags(std::string params_dtype) : values(std::move(params_dtype)) {}
   void declare(CommandLine& line);
+  // The run that they describe, of which a rank is asked about. pre: the line was parsed.
+  ShareRun run() const;
 
   HfModelFlags model;
   GridFlags grid;

@@ -11,7 +11,8 @@ typedef struct mckpt_difference mckpt_difference;
 
 /* DiffRow. The texts belong to the handle. */
 typedef struct mckpt_diff_row {
-  const char* kind; /* "only_a", "only_b", "shape", "dtype", "cast", "values", "object", "file" */
+  const char*
+      kind; /* "only_a", "only_b", "shape", "dtype", "cast", "attribute", "values", "object", "file" */
   const char* name;
   const char* at;
   const char* a;

@@ -5,7 +5,8 @@
 //   for (const mckpt::DiffRow& row : d.rows) ...    values  model.norm.weight  [3]  0.5  0.25  17 items
 //
 // The two may have other formats and grids: where their names differ, one of them is compared with what
-// converting the other one would write, as compare() does it. Values are compared bit by bit; of two types in
+// converting the other one would write, as compare() does it. With DiffOptions::of_rank one of them is a dump of a live rank,
+// compared with what that rank should have of the model. Values are compared bit by bit; of two types in
 // one that has all values of both, so that the order of the two does not matter.
 #pragma once
 
@@ -22,7 +23,8 @@ namespace mckpt {
 struct DiffRow {
   // only_a, only_b  a tensor that one side has; its type and shape
   // shape, dtype    types or shapes differ, and the values were not compared
-  // values          items differ: the first one is at `at`
+  // attribute       of a live rank: an attribute of a parameter, or the place of its part, is another one
+  // values          items differ: the first one is at `at`; of a live rank only the digests say so
   // cast            the types differ, or one side has codes and scales; values were compared all the same
   // object          a value of something that is not a tensor, at `at`
   // file            a file beside the tensors, such as config.json, differs: at `at`, if it is JSON

@@ -110,8 +110,8 @@ FusedParameter fused_parameter(const std::string& path, const ShareRun& run, con
   FsdpSetup sharding = run.fsdp;
   sharding.saved = false;
   const FsdpLayout layout(found.parameters, map.model(), run.grid, sharding);
-  FusedParameter out{
-      .name = p.global_name, .shape = p.shape(), .expert = p.expert(), .notes = notes_of(model)};
+  FusedParameter out;
+  out.name = p.global_name, out.shape = p.shape(), out.expert = p.expert(), out.notes = notes_of(model);
   for (const Piece& piece : stored_pieces(p, map.model()))
     out.cut.parts.push_back({std::string(piece.name), items_of(piece, p.shape().row_items())});
   out.cut.shares = shares_of(found, layout, run.grid);

@@ -528,7 +528,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "map_file": "JSON file with rows that override the built-in table, as mckpt mappings draft writes them",
         "path_tp": "tensor-parallel ranks that wrote A, if it does not say so (source_tp describes B)",
         "path_etp": "expert-tensor-parallel ranks that wrote A, if it does not say so",
-        "live": "one side is a dump of a live rank (made by mckpt/rank_dump.py of the Python package), the other its model: compare what the rank holds in a run of Megatron (megatron) or of Megatron-FSDP (fsdp)",
+        "live": "one side is a dump of a live rank, the other its model: what a rank has in a run of megatron or fsdp",
         "rank": "the rank whose dump it is, by default the one that the dump says; tp varies fastest, then cp, dp, pp",
         "tp": "tensor-parallel size",
         "cp": "context-parallel size",

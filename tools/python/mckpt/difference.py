@@ -27,6 +27,7 @@ _KINDS = {  # in words, for one or more of them
     "shape": "of another shape",
     "dtype": "of another dtype, values not compared",
     "cast": "of another dtype, values compared all the same",
+    "attribute": "with other attributes or places",
     "values": "with other values",
     "object": "other values that are not tensors",
     "file": "other files beside the tensors",
@@ -37,7 +38,7 @@ _KINDS = {  # in words, for one or more of them
 class DiffRow:
     """One tensor, object or file that is not the same in both."""
 
-    kind: str  #: only_a, only_b, shape, dtype, cast, values, object or file
+    kind: str  #: only_a, only_b, shape, dtype, cast, attribute, values, object or file
     name: str
     at: str  #: the first place: "[3, 2]" in a tensor, ".lr" in an object
     a: str  #: "bfloat16 [2, 3]", or the value at that place; "" is what this side does not have
@@ -167,7 +168,7 @@ def diff(
     formats do, one side is compared with what converting the other one would write.
 
     names: a glob of names, as `a` has them, or with `regex` a regular expression: only these tensors are compared, and neither
-    objects nor files. html: a file that gets a page of the change by layer and module. threads: as many as there are processors, unless it is set. progress: see Conversion.run().
+    objects nor files. live: one of the two is a dump that mckpt.rank_dump made of a rank of a training run. html: a file that gets a page of the change by layer and module. threads: as many as there are processors, unless it is set. progress: see Conversion.run().
     """
     refuse_misnamed(how)
     values = settings({"names": names, "regex": regex or None, "html": html, "threads": thread_count(threads), **how})

@@ -169,7 +169,8 @@ class RankDiff {
       const std::string& digest = digests[n++];
       out_.report.compared.push_back(p.model->name);
       if (digest == p.dump->sha256) continue;
-      put({.kind = DiffRow::Kind::kValues, .name = p.model->name, .at = "sha256", .hint = hints.of(p)},
+      std::string hint = hints.of(p);  // g++ 13 destroys members of a braced list twice if a later one throws
+      put({.kind = DiffRow::Kind::kValues, .name = p.model->name, .at = "sha256", .hint = std::move(hint)},
           p.dump->sha256, digest);
     }
   }
