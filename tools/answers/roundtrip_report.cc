@@ -45,7 +45,7 @@ const RoundTripPhase* last_of(const RoundTripResult& result, std::string_view na
   return last;
 }
 
-// What loading would cost if one rank read the files and broadcast each parameter to the others: a call for
+// The cost of loading if one rank read the files and broadcast each parameter to the others: a call for
 // each, and all bytes of the files to every other rank.
 CallCount broadcast_each(const ModelMap& map, i64 ranks) {
   CallCount naive{map.parameter_count(), 0};

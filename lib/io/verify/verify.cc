@@ -35,73 +35,14 @@
 #include "io/verify/first_failures.h"
 #include "io/verify/implausible.h"
 #include "io/verify/lost_chunks.h"
+#include "io/verify/which_check.h"
 
 namespace mckpt::impl {
 namespace {
 
-// The checks, in the order of the report.
-enum Which : std::size_t {
-  kFiles,
-  kFormat,
-  kIndex,
-  kCoverage,
-  kItems,
-  kCrc,
-  kValues,
-  kExperts,
-  kParts,
-  kCheckCount
-};
+using namespace verify_check;
 
 constexpr i64 kUnitItems = 16 << 20;
-
-// The check that findings with a code belong to.
-Which check_of_code(Code code) {
-  switch (code) {
-    case Code::kNotFound:
-    case Code::kBadPath:
-    case Code::kNotAFile:
-    case Code::kReadFailed:
-    case Code::kCutShort:
-    case Code::kShardMissing:
-    case Code::kUnusedFile:
-    case Code::kTwoModels:
-    case Code::kIncomplete:
-    case Code::kRecordOutside:
-      return kFiles;
-    case Code::kBadIndex:
-    case Code::kIndexMismatch:
-    case Code::kBadTotalSize:
-    case Code::kRecordMissing:
-    case Code::kRecordUnused:
-    case Code::kRecordOverlap:
-      return kIndex;
-    case Code::kBadShards:
-    case Code::kShardAlone:
-    case Code::kChunkOutside:
-    case Code::kChunkHole:
-    case Code::kChunkOverlap:
-      return kCoverage;
-    case Code::kItemMismatch:
-      return kItems;
-    case Code::kBadChecksum:
-    case Code::kBadManifest:
-    case Code::kNoChecksums:
-      return kCrc;
-    case Code::kCounterpart:
-    case Code::kNumberGap:
-    case Code::kPipelineLoss:
-    case Code::kMixedSaves:
-      return kParts;
-    case Code::kNonFinite:
-    case Code::kImplausible:
-      return kValues;
-    case Code::kEqualExperts:
-      return kExperts;
-    default:
-      return kFormat;
-  }
-}
 
 // One call of verify_store(): each check_...() fills in its line of the report.
 class Verifier {
