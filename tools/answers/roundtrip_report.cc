@@ -60,12 +60,11 @@ void write_collectives(JsonWriter& json, const CallCounts& counts) {
   json.field("calls", total.calls).field("received_bytes", total.received);
   json.key("by_call").begin_array();
   for (std::size_t c = 0; c < kCommCalls; c++)
-    if (const CallCount& one = counts.of[c]; one.calls > 0)
-      json.begin_object()
-          .field("call", call_name(static_cast<CommCall>(c)))
-          .field("calls", one.calls)
-          .field("received_bytes", one.received)
-          .end_object();
+    json.begin_object()
+        .field("call", call_name(static_cast<CommCall>(c)))
+        .field("calls", counts.of[c].calls)
+        .field("received_bytes", counts.of[c].received)
+        .end_object();
   json.end_array().end_object();
 }
 

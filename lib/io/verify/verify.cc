@@ -187,9 +187,14 @@ void Verifier::check_coverage() {
                       .message = to_string(fault)});
     }
   }
-  if (!parts_) return;
+  if (parts_.value_or(0) == 0) return;
   at(kCoverage).count -= *parts_, at(kCoverage).unseen = *parts_;
   at(kCoverage).unseen_is = "with a part alone";
+  add(kCoverage,
+      {.code = Code::kChunkHole,
+       .message = cat(counted(*parts_, "tensor"), *parts_ == 1 ? " has" : " have",
+                      " a part alone here: that the files of all ranks make the whole is not seen in one"),
+       .help = kNameAllRanks});
 }
 
 // Compares each chunk's own header with the table.
@@ -343,7 +348,7 @@ void Verifier::add_non_finite(i64 tensor, const NonFinite& found) {
 }  // namespace
 
 VerifyReport verify_store(const Store& store, int threads, const std::function<void(i64 bytes)>& progress) {
-  if (!is_lone_shard(store)) return Verifier(store, threads, progress).run();
+  if (!is_lone_shard(store) || store.files().size() != 1) return Verifier(store, threads, progress).run();
   const std::unique_ptr<Store> local = local_view(store);
   i64 parts = 0;
   for (i64 t = 0; t < store.tensor_count(); t++)
