@@ -140,8 +140,8 @@ def check_slices():
 
 
 def check_calls():
-    """Loading broadcasts nothing: a model that is read once is received once by whoever else needs it. The bytes that the
-    ranks received are counted by their communicators, and are no sum of the plan."""
+    """Loading broadcasts nothing: a model that is read once is received once by whoever else needs it. Communicators count
+    the bytes that the ranks received, which do not follow from a plan."""
     source = models.path("qwen3_moe")
     grid = ["--tp", 2, "--ep", 2, "--dp", 2, "--vocab-size", "auto", "--until", "unshard"]
     run = ends(mckpt("roundtrip", source, *grid, "--json", ranks=4), 0, "calls")
