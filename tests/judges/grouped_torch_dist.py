@@ -3,10 +3,12 @@ the real HybridStack had (test_data/hybrid/layer_keys.json, pull request 4943), 
 it is of. Where a tensor goes is computed here, from the brackets of the pattern, and not by mckpt.
 """
 
+import glob
 import json
 import os
 import re
 import subprocess
+import tarfile
 import tempfile
 
 from mckpt_tests.checks import expect, expect_equal, finish
@@ -168,6 +170,27 @@ for model, patterns in (("nemotron_h", ("[M-]M[*-]", "M[-M*]-", "[M]-[M*-]")), (
             mckpt("convert", "to-pt", made, ranks, *grid, "--no-sync", "-q")
             mckpt("convert", "to-pt", flat, plain, *grid, "--no-sync", "-q")
             expect_equal(f"{said}: to-pt", sorted(digests(ranks).items()), sorted(digests(plain).items()))
+
+# ---- A real run with its optimizer, whose layers get the names of a hybrid model: the GPT model is in it still
+
+with tarfile.open(os.path.join(DATA, "megatron_runs", "dense.tar.xz")) as tar:
+    tar.extractall(scratch.name, filter="data")
+run = os.path.join(scratch.name, "dense")
+(real,) = glob.glob(os.path.join(run, "torch_dist", "iter_*"))
+assets = ["--assets", os.path.join(run, "hf")]
+for pattern in ("[*-]" * 5, "*-" * 5):
+    start = place("start")
+    mckpt("convert", "gpt-to-hybrid", real, start, "--pattern", pattern, "--no-sync", "-q")
+    mckpt("verify", start, "--against", real, *assets, "-q")
+    mckpt("export", start, place("model"), *assets, "--no-sync", "-q")
+    for command in (["reshard", "--tp", 2], ["to-fsdp", "--dp", 2]):
+        out = place("out")
+        mckpt("convert", command[0], start, out, *assets, *command[1:], "--no-sync", "-q")
+        mckpt("verify", out, *assets, "-q")
+        text = mckpt("verify", out, "--against", real, *assets).stdout
+        expect("192 tensors" in text, f"{pattern} {command}: {text}")
+        told = mckpt("inspect", out, "--args").stdout
+        expect("hybrid_layer_pattern: None" in told and "num_layers: 5\n" in told, f"{pattern} {command}: the args of the result")
 
 # ---- Refusals
 

@@ -69,5 +69,5 @@ with tempfile.TemporaryDirectory() as t:
     expect((run.returncode, answer["equal"], answer["layers"], answer["relative_l2"]) == (1, False, 2, None), run.stdout + run.stderr)
     os.remove(os.path.join(changed, "config.json"))
     run = logits_here(changed, TINY_MODEL)
-    expect(run.returncode == 3 and run.stderr.startswith("logits: "), run.stdout + run.stderr)
+    expect(run.returncode == 4 and run.stderr.startswith("logits: transformers"), run.stdout + run.stderr)
 finish(4)

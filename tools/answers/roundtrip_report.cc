@@ -45,7 +45,7 @@ const RoundTripPhase* last_of(const RoundTripResult& result, std::string_view na
   return last;
 }
 
-// What loading would cost if one rank read the files and broadcast each parameter to the others: a call for
+// The cost of loading if one rank read the files and broadcast each parameter to the others: a call for
 // each, and all bytes of the files to every other rank.
 CallCount broadcast_each(const ModelMap& map, i64 ranks) {
   CallCount naive{map.parameter_count(), 0};
@@ -60,12 +60,11 @@ void write_collectives(JsonWriter& json, const CallCounts& counts) {
   json.field("calls", total.calls).field("received_bytes", total.received);
   json.key("by_call").begin_array();
   for (std::size_t c = 0; c < kCommCalls; c++)
-    if (const CallCount& one = counts.of[c]; one.calls > 0)
-      json.begin_object()
-          .field("call", call_name(static_cast<CommCall>(c)))
-          .field("calls", one.calls)
-          .field("received_bytes", one.received)
-          .end_object();
+    json.begin_object()
+        .field("call", call_name(static_cast<CommCall>(c)))
+        .field("calls", counts.of[c].calls)
+        .field("received_bytes", counts.of[c].received)
+        .end_object();
   json.end_array().end_object();
 }
 

@@ -279,15 +279,25 @@ std::string verdict_of_parts(const VerifyReport& report) {
   return report.findings.empty() || bad > 0 ? text : cat(text, ", with warnings");
 }
 
+// Whether nothing is wrong with one rank's file but that the other ranks' parts are not in it.
+bool is_sound_shard(const VerifyReport& report) {
+  auto is = [&](Code code) {
+    return std::ranges::find(report.findings, code, &Finding::code) != report.findings.end();
+  };
+  return is(Code::kShardAlone) && is(Code::kChunkHole) &&
+         std::ranges::all_of(report.findings, [](const Finding& f) {
+           return f.warning || (f.code == Code::kChunkHole && f.tensor.empty());
+         });
+}
+
 // The last line: the answer in one or two words.
 std::string verdict(const Verified& verified) {
   const VerifyReport& report = verified.report;
   if (verified.equal) return verdict_of_comparison(report, *verified.equal);
   if (verified.as_card) return verdict_of_card(report, *verified.as_card);
   if (!report.parts.empty()) return verdict_of_parts(report);
+  if (is_sound_shard(report)) return "what is here is sound, and not proven whole: it is one rank's file";
   if (i64 failed = failed_checks(report); failed > 0) return cat(counted(failed, "check"), " failed");
-  if (std::ranges::find(report.findings, Code::kShardAlone, &Finding::code) != report.findings.end())
-    return "sound as far as one rank's file shows; the folder of all ranks shows more";
   return report.findings.empty() ? "sound" : "sound, with warnings";
 }
 

@@ -4,7 +4,7 @@
 //   run_python(python, script, {"A", "B"}, ...)     script on standard output and standard error, as text
 //
 // The script travels in the program. It gets no folder of the caller's on its path, so no file that happens to
-// be there is imported; and it is no rank of a job, whatever started this process.
+// be there is imported; and no launcher's variables are passed on to it.
 #pragma once
 
 #include <functional>

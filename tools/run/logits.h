@@ -17,7 +17,7 @@ struct LogitsOptions {
   bool trust_remote_code = false;  // run code that is in the folders
 };
 
-// What the script says of two models.
+// The script's answer about two models.
 struct LogitsAnswer {
   bool equal = false;  // every bit of the logits, and of the hidden states behind every layer
   i64 tokens = 0, layers = 0;

@@ -113,6 +113,14 @@ void put_arg(std::string& args, std::string_view name, const ArgValue& value, No
   if (!put_value(args, name, value, kAlwaysThere)) notes.warn(cat("args: ", name, " keeps its old value"));
 }
 
+void put_layers(std::string& args, const ModelMap& map, const LayerPattern* groups, Notes& notes) {
+  const std::string before = args;
+  const Pickle source({reinterpret_cast<const u8*>(before.data()), before.size()}, {});
+  for (const auto& changes :
+       {changes_of_layers(source.root(), map.model(), groups), changes_of_sizes(source.root(), map.model())})
+    for (const ArgChange& change : changes) put_arg(args, change.name, change.value, notes);
+}
+
 void put_modules(std::string& args, NormNames norms, Notes& notes) {
   const std::string before = args;
   const Pickle source({reinterpret_cast<const u8*>(before.data()), before.size()}, {});

@@ -48,6 +48,8 @@ std::string kept_args(std::string args, const ArgsOfResult& result, Notes& notes
 // Whether a field is one that such args have from the source and that follows from the result alone, such as
 // from the types of its tensors, beside the fields of is_grid_arg().
 bool is_reset_arg(std::string_view name);
+// Gives the fields of the layers the values of the model, with these groups or, null, without any.
+void put_layers(std::string& args, const ModelMap& map, const LayerPattern* groups, Notes& notes);
 // Gives the field of the modules, if the args have it, the value that goes with such norms.
 void put_modules(std::string& args, NormNames norms, Notes& notes);
 // Gives one field another value, or adds it; a warning if that is not possible.

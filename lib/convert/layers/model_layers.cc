@@ -117,7 +117,7 @@ std::optional<LayerMigration> layers_as_in_model(const Store& store, const Model
   const LayerForm wanted = groups                   ? LayerForm::kMember
                            : is_hybrid(map.model()) ? LayerForm::kFlat
                                                     : LayerForm::kGpt;
-  // Names by member are those of one pattern: another pattern's can look like them.
+  // A name by member belongs to one pattern: names of another pattern can look like it.
   std::vector<LayerForm> forms = {LayerForm::kFlat};
   if (!groups || groups->text == pattern->text) forms.insert(forms.begin(), wanted);
   if (pattern->has_groups()) forms.insert(forms.end(), {LayerForm::kMember, LayerForm::kLogical});

@@ -21,8 +21,8 @@ class Store;
 struct LayerMigration;
 struct LayerPattern;
 
-// The migration to the names of the table or, with `groups`, to those of a model with these groups, by group
-// and member. Nothing if the names are these already, of no known form, or of other layers. pre: the store is
+// The migration to the names of the table or, with `groups`, to the names that a model with these groups has, by
+// group and member. Nothing if the names are these already, of no known form, or of other layers. pre: the store is
 // of fsdp_dtensor or torch_dist. Throws what migrate_layers() throws.
 std::optional<LayerMigration> layers_as_in_model(const Store& store, const ModelMap& map,
                                                  const LayerPattern* groups, bool weights_only);

@@ -50,7 +50,7 @@ class CheckpointModel {
   const Store& store() const { return *store_; }
   // Whether its names are not those on disk.
   bool translated() const { return store_.get() != disk_; }
-  // Whether that is not the spelling alone: the names on disk are those of another format or of other layers.
+  // Whether the names on disk are of another format or of other layers, beside their spelling.
   bool of_other_form() const { return of_other_form_; }
   // The facts that its run saved beside the tensors.
   RunFacts facts() const;

@@ -54,7 +54,7 @@ struct CheckpointOptions {
   std::optional<std::string> assets{};
   bool any_model = false;  // take a model that no table knows
   KeyNames names = KeyNames::kOfModel;
-  // The spelling that the names get, whichever they have on disk; none: as `names` says. Of a known model.
+  // The spelling that the names of a known model get, whichever they have on disk; none: as `names` says.
   std::optional<Spelling> spelling{};
   StateUse states = StateUse::kLeft;
   CopyUse copies = CopyUse::kCompare;

@@ -35,73 +35,14 @@
 #include "io/verify/first_failures.h"
 #include "io/verify/implausible.h"
 #include "io/verify/lost_chunks.h"
+#include "io/verify/which_check.h"
 
 namespace mckpt::impl {
 namespace {
 
-// The checks, in the order of the report.
-enum Which : std::size_t {
-  kFiles,
-  kFormat,
-  kIndex,
-  kCoverage,
-  kItems,
-  kCrc,
-  kValues,
-  kExperts,
-  kParts,
-  kCheckCount
-};
+using namespace verify_check;
 
 constexpr i64 kUnitItems = 16 << 20;
-
-// The check that findings with a code belong to.
-Which check_of_code(Code code) {
-  switch (code) {
-    case Code::kNotFound:
-    case Code::kBadPath:
-    case Code::kNotAFile:
-    case Code::kReadFailed:
-    case Code::kCutShort:
-    case Code::kShardMissing:
-    case Code::kUnusedFile:
-    case Code::kTwoModels:
-    case Code::kIncomplete:
-    case Code::kRecordOutside:
-      return kFiles;
-    case Code::kBadIndex:
-    case Code::kIndexMismatch:
-    case Code::kBadTotalSize:
-    case Code::kRecordMissing:
-    case Code::kRecordUnused:
-    case Code::kRecordOverlap:
-      return kIndex;
-    case Code::kBadShards:
-    case Code::kShardAlone:
-    case Code::kChunkOutside:
-    case Code::kChunkHole:
-    case Code::kChunkOverlap:
-      return kCoverage;
-    case Code::kItemMismatch:
-      return kItems;
-    case Code::kBadChecksum:
-    case Code::kBadManifest:
-    case Code::kNoChecksums:
-      return kCrc;
-    case Code::kCounterpart:
-    case Code::kNumberGap:
-    case Code::kPipelineLoss:
-    case Code::kMixedSaves:
-      return kParts;
-    case Code::kNonFinite:
-    case Code::kImplausible:
-      return kValues;
-    case Code::kEqualExperts:
-      return kExperts;
-    default:
-      return kFormat;
-  }
-}
 
 // One call of verify_store(): each check_...() fills in its line of the report.
 class Verifier {
@@ -246,9 +187,14 @@ void Verifier::check_coverage() {
                       .message = to_string(fault)});
     }
   }
-  if (!parts_) return;
+  if (parts_.value_or(0) == 0) return;
   at(kCoverage).count -= *parts_, at(kCoverage).unseen = *parts_;
   at(kCoverage).unseen_is = "with a part alone";
+  add(kCoverage,
+      {.code = Code::kChunkHole,
+       .message = cat(counted(*parts_, "tensor"), *parts_ == 1 ? " has" : " have",
+                      " a part alone here: that the files of all ranks make the whole is not seen in one"),
+       .help = kNameAllRanks});
 }
 
 // Compares each chunk's own header with the table.
@@ -402,7 +348,7 @@ void Verifier::add_non_finite(i64 tensor, const NonFinite& found) {
 }  // namespace
 
 VerifyReport verify_store(const Store& store, int threads, const std::function<void(i64 bytes)>& progress) {
-  if (!is_lone_shard(store)) return Verifier(store, threads, progress).run();
+  if (!is_lone_shard(store) || store.files().size() != 1) return Verifier(store, threads, progress).run();
   const std::unique_ptr<Store> local = local_view(store);
   i64 parts = 0;
   for (i64 t = 0; t < store.tensor_count(); t++)

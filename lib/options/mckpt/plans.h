@@ -1,6 +1,5 @@
-// Conversions from and to Megatron's checkpoints, each kind a struct of plain values. A field that is left
-// out keeps its default. Most fields have the names of the program's options, with underscores. Conversions
-// that know nothing of Megatron are in mckpt/plain_plans.h.
+// Conversions from and to Megatron's checkpoints, each kind a struct of plain values. A field that is left out keeps
+// its default. Most fields have the names of the program's options. Others are in mckpt/plain_plans.h.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +18,14 @@ namespace mckpt {
 // states of its optimizer, with its names and types: torch_dist, files of ranks, Megatron-FSDP alone.
 struct ToFsdp {
   std::string source{}, target{};
-  // For a checkpoint: folder of the model's config.json, if there is none beside it; damage that is accepted.
+  // For a checkpoint: folder of config.json, if there is none beside it; damage that is accepted.
   std::optional<std::string> assets{};
   std::vector<std::string> accept{};
   ModelOptions model{};
   Grid grid{};
   Fsdp fsdp{};
   Values values{};
-  // Names as other versions and specs of Megatron have them: "submodule-conv", "unfused-norms", or "usual" alone.
-  // None: a model gets the usual ones, a checkpoint keeps its own.
+  // "submodule-conv", "unfused-norms", or "usual" alone; none: a model gets the usual names, a checkpoint keeps its own
   std::vector<std::string> spelling{};
   std::string hybrid_pattern{};             // of a hybrid run with its layers in groups, "[*-]M"
   std::optional<std::int64_t> iteration{};  // none: the source's, or target/release
@@ -40,8 +38,7 @@ struct ToFsdp {
   std::optional<std::int64_t> source_ep{}, source_hsdp{};
 };
 
-// A Hugging Face model or a sharded checkpoint -> the torch_dist checkpoint that a run of this grid would
-// have saved.
+// A Hugging Face model or a sharded checkpoint -> the torch_dist checkpoint that a run of this grid would save.
 struct ToMcore {
   std::string source{}, target{}, layers = "auto";  // auto (as Megatron stores them), stacked, indexed
   SourceOptions opening{};
@@ -80,8 +77,7 @@ struct Reshard {
   // As of ToRanks; of torch_dist and of files of ranks.
   std::int64_t vpp = 1;
   std::optional<std::int64_t> first_stage_layers{}, last_stage_layers{};
-  std::string vocab_size = "auto";           // rows: auto (padding changes where needed), keep, a
-                                             // number, or divisible-by-128 as Megatron pads
+  std::string vocab_size = "auto";           // rows: auto (where needed), keep, a number, divisible-by-128
   bool weights_only = false;                 // leave the states of the optimizer out
   bool any_model = false;                    // accept a model that no table knows
   std::vector<std::string> fsdp_module{};    // with any_model and engine v2: globs of modules that are units

@@ -26,7 +26,7 @@ struct CallCounts {
   std::array<CallCount, kCommCalls> of{};
 
   CallCount total() const;
-  // What was called since `before`.
+  // The calls since `before`.
   CallCounts since(const CallCounts& before) const;
 };
 

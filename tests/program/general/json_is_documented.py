@@ -121,6 +121,15 @@ def make_cut(folder):
             os.truncate(path, os.path.getsize(path) // 2)
 
 
+def make_python(path):
+    """In place of a Python with transformers, which takes half a minute: program/roundtrip/logits runs one."""
+    answer = {"equal": True, "tokens": 16, "layers": 2, "first_layer": None, "largest_difference": 0.25, "relative_l2": 0.5,
+              "same_next_tokens": 16, "line": "equal: logits of 16 tokens and all 2 layers, bit for bit"}
+    with open(path, "w") as f:
+        f.write(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+    os.chmod(path, 0o755)
+
+
 def main():
     documented = sections(open(DOCUMENT, encoding="utf-8").read())
     listed = re.findall(r"^  ([a-z]+) .*", run_mckpt("--help").stdout.split("\nGlobal\n")[0], flags=re.M)
@@ -128,6 +137,7 @@ def main():
         fail(f"docs/json.md has no section for `mckpt {command}`")
     with tempfile.TemporaryDirectory() as folder:
         make_cut(os.path.join(folder, "cut"))
+        make_python(os.path.join(folder, "python"))
         run_mckpt("verify", os.path.join(DATA, "models", "tiny_qwen3_moe"), "--report", os.path.join(folder, "made.json"))
         for name in documented:
             section = opened(name, documented)

@@ -132,7 +132,7 @@ def options():
         run = run_mckpt("verify", at(f"{source}_as_fsdp"), "--against", assets)
         expect(run.returncode == 0, f"to-fsdp of {source}: {run.stdout}")
         refused(["MC1112", "to-fsdp"], "hf-to-fsdp", at(source), status=3)
-    for flags in (["--dtype", "fp32"], ["--params-dtype", "auto"], ["--spelling", "unfused-norms"]):
+    for flags in (["--dtype", "fp32"], ["--params-dtype", "auto"]):
         refused(["MC0001", flags[0]], "to-fsdp", at("core"), *flags, status=2)
     for flags in (["--any-model"], ["--rank-states", at("core")]):
         refused(["MC0001", flags[0]], "to-fsdp", TINY_MODEL, *flags, status=2)

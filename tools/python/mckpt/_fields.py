@@ -202,6 +202,7 @@ class ConversionSettings(TypedDict, total=False):
     last_stage_layers: Int
     layers: Optional[Literal["auto", "stacked", "indexed"]]
     spelling: Texts
+    hybrid_pattern: Text
     vocab_size: Union[int, str, None]
     params_dtype: DType
     rank_states: Place
@@ -227,7 +228,6 @@ class ConversionSettings(TypedDict, total=False):
     include: Texts
     exclude: Texts
     tensors_only: Flag
-    hybrid_pattern: Text
     scheme: Optional[Literal["like-source", "fp8-block", "mxfp4"]]
     like: Place
     section: Text
@@ -275,7 +275,8 @@ FIELDS: dict[str, dict[str, str]] = {
         "first_stage_layers": "layers on the first pipeline stage; by default as many as on the others",
         "last_stage_layers": "layers on the last pipeline stage; by default as many as on the others",
         "layers": "whether all layers are one tensor: auto (as Megatron stores them for this model), stacked or indexed",
-        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like)",
+        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own",
+        "hybrid_pattern": "the pattern of a hybrid training run with its layers in groups, as in '[*-]M'; names and units follow it",
         "vocab_size": "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep (refused there), a number, or divisible-by-N (padded to a multiple of tp times N)",
         "params_dtype": "data type of parameters at run time: auto (from the config), none, bf16, fp16 or fp32",
         "dtype": "data type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep their type",
@@ -317,11 +318,13 @@ FIELDS: dict[str, dict[str, str]] = {
         "freeze": "parameters that are not trained; none: all are trained, also those that the family freezes",
         "bucket_size": "number of items after which parameters outside FSDP units begin a new bucket; 0: never",
         "fsdp_module": "with any_model and engine v2: modules that are FSDP units, by their names, as in 'blocks.*'",
+        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own, mtp-transformer-layer (transformer_layer for MTP's mtp_model_layer, as in Megatron-Core up to 0.16)",
         "vocab_size": "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep (refused there), a number, or divisible-by-N (padded to a multiple of tp times N)",
     },
     "ungroup": {
         "pattern": "the pattern of source, with its groups; by default the pattern in the args of source",
         "weights_only": "do not copy the states of the optimizer",
+        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own",
         "accept": "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2017 scales and codes that are NaN, infinite or negative",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
@@ -330,6 +333,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "pattern": "the pattern that the result has, with groups",
         "keys": "how groups are named: auto (as the format of source stores them), logical or member",
         "weights_only": "do not copy the states of the optimizer",
+        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own",
         "accept": "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2017 scales and codes that are NaN, infinite or negative",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
@@ -340,6 +344,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "without_mixers": "drop the M layers, which a GPT model does not have",
         "norms": "norms of * and - layers: fused (in the linear layer after them, as in hybrid models), apart (in the layer) or keep",
         "weights_only": "do not copy the states of the optimizer",
+        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own",
         "accept": "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2017 scales and codes that are NaN, infinite or negative",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
@@ -350,6 +355,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "without_mixers": "write a result without the M layers, which the training run has to initialise",
         "norms": "norms of * and - layers: fused (in the linear layer after them, as in hybrid models), apart (in the layer) or keep",
         "weights_only": "do not copy the states of the optimizer",
+        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own",
         "accept": "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2017 scales and codes that are NaN, infinite or negative",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
@@ -407,7 +413,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "freeze": "parameters that are not trained; none: all are trained, also those that the family freezes",
         "bucket_size": "number of items after which parameters outside FSDP units begin a new bucket; 0: never",
         "fsdp_module": "with any_model and engine v2: modules that are FSDP units, by their names, as in 'blocks.*'",
-        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like)",
+        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own",
         "hybrid_pattern": "the pattern of a hybrid training run with its layers in groups, as in '[*-]M'; names and units follow it",
         "vocab_size": "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep (refused there), a number, or divisible-by-N (padded to a multiple of tp times N)",
         "params_dtype": "data type of parameters at run time: auto (from the config), none, bf16, fp16 or fp32",
@@ -441,7 +447,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "vpp": "chunks of layers on each pipeline stage, which take turns",
         "first_stage_layers": "layers on the first pipeline stage; by default as many as on the others",
         "last_stage_layers": "layers on the last pipeline stage; by default as many as on the others",
-        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), mtp-transformer-layer (transformer_layer for MTP's mtp_model_layer, as in Megatron-Core up to 0.16)",
+        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own, mtp-transformer-layer (transformer_layer for MTP's mtp_model_layer, as in Megatron-Core up to 0.16)",
         "vocab_size": "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep (refused there), a number, or divisible-by-N (padded to a multiple of tp times N)",
         "params_dtype": "data type of parameters at run time: auto (from the config), none, bf16, fp16 or fp32",
         "dtype": "data type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep their type",
@@ -576,7 +582,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "vocab_size": "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep (refused there), a number, or divisible-by-N (padded to a multiple of tp times N)",
         "params_dtype": "data type of parameters at run time: auto (from the config), none, bf16, fp16 or fp32",
         "dtype_rule": "data type of the tensors whose whole name matches: bf16, fp16 or fp32 (repeatable)",
-        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like)",
+        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own",
         "hybrid_pattern": "the pattern of a hybrid training run with its layers in groups, as in '[*-]M'; names and units follow it",
     },
 }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "convert/dialects/torch_dist/grouped_places.h"
 #include "convert/dialects/torch_dist/read_facts.h"
 #include "convert/dialects/torch_dist/table.h"
 #include "core/base/error.h"

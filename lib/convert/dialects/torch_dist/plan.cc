@@ -11,6 +11,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "convert/dialects/torch_dist/grouped_places.h"
 #include "convert/dialects/torch_dist/table.h"
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"

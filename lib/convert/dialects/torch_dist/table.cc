@@ -4,9 +4,8 @@
 
 #include <algorithm>
 
-#include "core/base/error.h"
+#include "convert/dialects/torch_dist/grouped_places.h"
 #include "core/base/text.h"
-#include "core/hybrid/keys.h"
 #include "core/hybrid/mtp_names.h"
 #include "core/hybrid/spellings.h"
 #include "io/dcp/keys/attention_kinds.h"
@@ -114,19 +113,6 @@ std::string torch_dist_state(std::string_view kind, std::string_view place) {
 KeySplit torch_dist_split(const ModelParameter& p) {
   const KeySplit fused = rule_named(p.row->rule).parts;
   return fused == KeySplit::kSwiglu ? KeySplit::kNone : fused;
-}
-
-GroupedPlaces::GroupedPlaces(const LayerPattern& groups)
-    : members_(groups, LayerForm::kMember), stored_(groups, LayerForm::kLogical) {
-  refuse_same_keys(groups);
-}
-
-std::string GroupedPlaces::of(std::string_view name) const {
-  std::optional<NameFault> fault;
-  const LayerName found = members_.find(name, fault);
-  if (fault) throw Error(fault->code, fault->message).tensor(name);
-  const bool moved = found.kind != LayerName::Kind::kOther && found.depth < 0;
-  return moved ? stored_.text(found) : std::string(name);
 }
 
 // No hybrid model has kinds of attention.

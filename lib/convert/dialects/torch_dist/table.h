@@ -22,13 +22,6 @@
 //       decoder.layers.3.self_attention_sliding.linear_proj.weight
 //
 // Readers look for all forms at all places, a writer takes one of them.
-//
-// The layers of a group share the group's number, where a model in memory has a number for each member too
-// (core/hybrid/names.h). A writer takes the member out of the name; a reader sees the layers under the names of
-// memory already (convert/layers/model_layers.h).
-//
-//   decoder.layers.0.layers.1.mlp.linear_fc1.weight      decoder.layers.0.mlp.linear_fc1.weight      pattern [M-]*
-//   decoder.final_norm.weight                            decoder.final_layernorm.weight
 #pragma once
 
 #include <optional>
@@ -37,12 +30,11 @@
 #include <vector>
 
 #include "core/base/int.h"
-#include "core/hybrid/names.h"
 #include "mappings/rule.h"
 
 namespace mckpt::impl {
 
-struct LayerPattern;
+class GroupedPlaces;
 struct ModelConfig;
 struct ModelParameter;
 
@@ -83,18 +75,6 @@ i64 layers_of_stack(const ModelParameter& p, const ModelConfig& model);
 // Whether the parameter is of a module that Megatron takes over from Hugging Face: such a module saves its
 // tensors under their names at run time, and nothing beside them.
 bool is_copied(const ModelParameter& p);
-
-// The names of a hybrid model with groups, from those of memory to those of torch_dist.
-class GroupedPlaces {
- public:
-  // The pattern outlives this object. Throws kBadPattern if two layers of a group would have the same names.
-  explicit GroupedPlaces(const LayerPattern& groups);
-
-  std::string of(std::string_view name) const;
-
- private:
-  LayerNames members_, stored_;
-};
 
 // The parts under which Megatron writes a parameter: gated ones are whole, with gate before up.
 KeySplit torch_dist_split(const ModelParameter& p);

@@ -6,12 +6,14 @@
 
 #include "convert/dialects/torch_dist/pieces.h"
 #include "convert/dialects/torch_dist/table.h"
+#include "convert/facts/pattern_args.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/keys/stored_chunks.h"
 #include "convert/open/left_states.h"
 #include "convert/plan/vocab_change.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/hybrid/pattern.h"
 #include "core/hybrid/spellings.h"
 #include "hf/model.h"
 #include "io/dcp/dcp.h"
@@ -20,6 +22,7 @@
 #include "io/store/store.h"
 #include "mappings/config.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/grouped_names.h"
 #include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
@@ -71,6 +74,11 @@ Recut::Recut(const CheckpointModel& source, const ToMcoreOptions& options)
   run_ = torch_dist_run(options_, model_.map());
   run_.run = model_.setup();
   run_.run.vocab_rows = resharded_vocab(model_, run_.grid.tp, options_.values.vocab, notes);
+  if (std::optional<LayerPattern> pattern = pattern_of_run(model_.on_disk());
+      pattern && hybrid_pattern(model_.map().model()).empty())
+    notes.note(
+        cat("layers  of the hybrid model ", pattern->text,
+            " get the names that the GPT model has for them; `mckpt convert gpt-to-hybrid` gives them back"));
   keys_ = std::make_unique<KeyTable>(model_.map(), run_.run, torch_dist_split);
   if (!options_.spelling && dcp_dialect(model_.on_disk()) == DcpDialect::kTorchDist)
     run_.own_norms |= has_own_norms_of_experts(model_.on_disk(), keys_->parameters(), run_.run.groups);

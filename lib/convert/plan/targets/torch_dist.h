@@ -37,8 +37,8 @@ struct ToMcoreOptions {
   Grid grid{};
   PipelineOptions pipeline{};
   LayerStacks layers = LayerStacks::kAuto;
-  // Of a hybrid run with its layers in groups, where the source is a model: "[*-]M"; "": no groups. A checkpoint
-  // of Megatron keeps its own.
+  // The pattern of a hybrid run with its layers in groups, "[*-]M", where the source is a model; "": no groups. A
+  // checkpoint of Megatron keeps its own.
   std::string hybrid_pattern{};
   // The spelling of norms, as a run with Megatron's own modules saves them. None: the usual one, and a
   // torch_dist keeps its own.

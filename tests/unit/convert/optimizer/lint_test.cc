@@ -85,7 +85,7 @@ const Planted kPlanted[] = {
     {"a norm that decays", [](Content& c) { named(c, kNorm).group = 0; }, kNorm, Code::kImplausible,
      "1 of 7 norms and biases decays (group 0, weight_decay 0.1), unlike the others"},
     {"a matrix that does not", [](Content& c) { named(c, kMatrix).group = 1; }, kMatrix, Code::kImplausible,
-     "1 of 4 matrices does not decay"},
+     "1 of 10 matrices does not decay"},
     {"wd_mult 0 beside a decay", [](Content& c) { c.groups[1].options["weight_decay"] = "0.1"; }, "",
      Code::kImplausible, "group 1 has wd_mult 0 and weight_decay 0.1"},
     {"an expert in a dense group", [](Content& c) { named(c, kExpert).group = 0; }, kExpert,
@@ -169,7 +169,7 @@ TEST(OptimizerLint, RemarksOptimizersThatMixExperts) {
   EXPECT_TRUE(lint(content).empty());
   content.groups[3].options["is_expert_parallel"] = "False";
   std::vector<Finding> found = lint(content);
-  ASSERT_EQ(found.size(), 2u);
+  ASSERT_EQ(found.size(), 1u);  // about one of the two, which are as many
   EXPECT_NE(found[0].message.find("unlike the other 1 group of the same optimizer"), std::string::npos)
       << found[0].message;
   content.groups[2].options["is_expert_parallel"] = "False";
@@ -192,7 +192,7 @@ TEST(OptimizerLint, CountsWhatIsMoreThanItNames) {
   const std::vector<Finding> found = lint(content);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].tensor, "decoder.layers.10.mlp.linear_fc2.weight");
-  EXPECT_NE(found[0].message.find("9 of 23 parameters of groups have no states"), std::string::npos)
+  EXPECT_NE(found[0].message.find("9 of 26 parameters of groups have no states"), std::string::npos)
       << found[0].message;
   EXPECT_NE(found[0].message.find("decoder.layers.13.mlp.linear_fc2.weight"), std::string::npos)
       << found[0].message;
