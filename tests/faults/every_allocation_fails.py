@@ -13,7 +13,9 @@ from mckpt_tests.setting import FAULTY_MEMORY
 from mckpt_tests.small_runs import small_runs
 
 FIRST = 5000
-KINDS = so_many(["hf-to-fsdp", "export", "to-hdf5", "reshard"], ["hf-to-fsdp"])
+KINDS = so_many(["hf-to-fsdp", "export", "to-hdf5", "reshard"], ["hf-to-fsdp", "to-hdf5"])
+# Every fourth of these is in the sample: the helper was once looked for by a list of folders that ends the program without memory.
+ALWAYS = {"to-hdf5": range(2203, 3203, 4)}
 
 
 def failing(which):
@@ -22,7 +24,7 @@ def failing(which):
 
 def is_told(result):
     """Before the program can say anything there is no memory to say it with; it then ends by itself, too."""
-    return result.returncode > 0 and re.search(r"(error|problem)\[MC(?!99)|out of memory|too little memory", result.stderr + result.stdout)
+    return result.returncode > 0 and re.search(r"(error|problem)\[MC(?!99)|out of memory|(too little|not enough) memory", result.stderr + result.stdout)
 
 
 def allocations(words):
@@ -35,8 +37,10 @@ def convert(run, which, n):
     at = run.fresh()
     result = run.start(at, env=failing(which))
     wrong = ""
-    if result.returncode == 0 or run.is_published(at):
+    if result.returncode == 0:
         wrong = run.problems(at, result)
+    elif run.is_published(at) and is_told(result):  # there may be no memory for the word that it is published
+        wrong = run.is_whole(at)
     elif not is_told(result):
         wrong = f"exit status {result.returncode}: {result.stderr[:300]!r}"
     if not wrong and result.returncode != 0 and n % 10 == 0:
@@ -61,7 +65,8 @@ def walk(name, most, one):
                 wrong = one(which, n)
                 count.one(expect(not wrong, f"{name}: allocation {which} fails: {wrong}"))
 
-        in_parallel(check, some_of(cases, 100))
+        always = [case for case in cases if case[1] in ALWAYS.get(name, ()) and case[0] == str(case[1])]
+        in_parallel(check, dict.fromkeys(some_of(cases, 100) + ([] if AT_LENGTH else always)))
 
 
 with small_runs(KINDS) as runs:

@@ -40,6 +40,10 @@ with tempfile.TemporaryDirectory() as build:
     with open(copy) as f:
         written = f.read()
     expect(written.count("| P16 | ") == 2 and written.split("<!-- figures")[0] == promised, f"the page: {written}")
+    trust("--only", "P15", "--minutes", "0", "--write", copy, "--add", build=build)
+    with open(copy) as f:
+        added = f.read()
+    expect(added.count("Measured by") == 2 and added.replace("\n", "").startswith(written.split("<!-- end")[0].replace("\n", "")), f"added: {added}")
     broken = trust("--only", "P16", "--small", build=build)  # of a program that can do nothing
     expect(broken.returncode == 1 and "**short**" in broken.stdout and "failed with status" in broken.stdout, f"a broken program: {broken.stdout}")
     expect(trust("--only", "P20", build=build).returncode == 1, "a promise that is not there")

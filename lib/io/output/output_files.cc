@@ -40,10 +40,14 @@ struct OutputFiles::Open {
   // piece would all read at one time and all write at another; with turns at each stretch one writes while
   // the others read.
   mutable std::mutex turn;
-  Open(int descriptor, int direct) : fd(descriptor), direct_fd(direct) {}
+  std::atomic<u64>& unclosed;
+  const u64 file;
+  Open(int descriptor, int direct, std::atomic<u64>& failures, i32 number)
+      : fd(descriptor), direct_fd(direct), unclosed(failures), file(static_cast<u64>(number)) {}
   ~Open() {
-    ::close(fd);
-    if (direct_fd >= 0) ::close(direct_fd);
+    for (int descriptor : {fd, direct_fd})
+      if (descriptor >= 0 && ::close(descriptor) != 0 && errno != EINTR)
+        unclosed = file << 32 | static_cast<u64>(errno);
   }
   Open(const Open&) = delete;
   Open& operator=(const Open&) = delete;
@@ -75,7 +79,7 @@ OutputFiles::OutputFiles(std::string folder, std::vector<OutputFile> files, Begi
         fail(file, "cannot create the folder of the file", -1, errno);
     int fd = retried([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how_begun, 0666); });
     if (fd < 0) fail(file, "cannot create the file", -1, errno);
-    Open made(fd, -1);
+    Open made(fd, -1, unclosed_, file);
     // Writing into reserved space costs half as much again, but a full disk is found before anything is
     // written. On a file system that cannot reserve, the file gets its size alone.
     if (files_[i].bytes == 0) continue;
@@ -103,7 +107,7 @@ std::shared_ptr<OutputFiles::Open> OutputFiles::open(i32 file) {
   int direct = -1;
   if (how_ == How::kDirect)
     direct = retried([&] { return ::open(path.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC); });
-  slot = std::make_shared<Open>(fd, direct);
+  slot = std::make_shared<Open>(fd, direct, unclosed_, file);
   recent_.push_back(file);
   return slot;
 }
@@ -154,6 +158,9 @@ void OutputFiles::sync() {
   for (i32 file = 0; file < static_cast<i32>(files_.size()); file++)
     if (retried([&] { return ::fsync(open(file)->fd); }) != 0)
       fail(file, "making the file durable failed", -1, errno);
+  if (const u64 failure = unclosed_; failure != 0)
+    fail(static_cast<i32>(failure >> 32), "closing the file failed", -1,
+         static_cast<int>(failure & 0xffffffff));
 }
 
 }  // namespace mckpt::impl

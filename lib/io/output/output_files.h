@@ -10,6 +10,7 @@
 // files: at most kMostOpen are open at a time; to open one more, the one that was opened first is closed.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -51,7 +52,8 @@ class OutputFiles final : public CopySink {
   // Thread-safe. Throws kWriteFailed.
   void write(i32 file, i64 offset, std::span<const u8> bytes) override;
   // Makes all that was written durable. A failure is final: after a failed fsync the kernel may have dropped
-  // the bytes, so a second try could report success without them.
+  // the bytes, so a second try could report success without them. A file that could not be closed meanwhile is
+  // such a failure, too: a file server tells it at that moment and not again.
   void sync();
 
   const std::vector<OutputFile>& files() const { return files_; }
@@ -67,6 +69,8 @@ class OutputFiles final : public CopySink {
   std::vector<OutputFile> files_;
   How how_;
   std::mutex mutex_;
+  // The last file whose closing failed, and the errno; 0: none. The open files below write it.
+  std::atomic<u64> unclosed_ = 0;
   std::vector<std::shared_ptr<Open>> open_;  // by file; null: not open
   std::vector<i32> recent_;                  // the open ones, in the order of opening
 };

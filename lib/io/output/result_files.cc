@@ -5,6 +5,7 @@
 #include "io/output/result_files.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 
 #include "core/base/error.h"
@@ -60,6 +61,12 @@ std::optional<Manifest> manifest_of(const std::string& folder) {
   }
 }
 
+// A folder that was there a moment ago and is not any more: another program has replaced it meanwhile.
+[[noreturn]] void throw_unlisted(const std::string& path, int error) {
+  if (error == ENOENT) throw Error(Code::kOutputBusy, "another program is replacing this folder").file(path);
+  throw_open_failed(path, error);
+}
+
 }  // namespace
 
 std::vector<std::string> foreign_files(const std::string& folder, const FileNames& copied) {
@@ -72,7 +79,7 @@ std::vector<std::string> foreign_files(const std::string& folder, const FileName
     fs::file_type type = e->symlink_status().type();
     if (type == fs::file_type::directory) {
       bool empty = fs::is_empty(e->path(), closed);
-      if (closed) throw_open_failed(e->path(), closed.value());
+      if (closed) throw_unlisted(e->path(), closed.value());
       if (!empty || path == kAssets) continue;
       path += '/';
     }
@@ -86,7 +93,7 @@ std::vector<std::string> foreign_files(const std::string& folder, const FileName
     checkpoint |= file && (of_rank || (on_top && is_data_or_config(name)));
     all.push_back(std::move(path));
   }
-  if (ec) throw_open_failed(folder, ec.value());
+  if (ec) throw_unlisted(folder, ec.value());
   std::vector<std::string>& out = checkpoint ? foreign : all;
   std::sort(out.begin(), out.end(), natural_less);
   return out;

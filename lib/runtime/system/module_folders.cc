@@ -2,11 +2,14 @@
 // has a path there, the program itself has none and is found by the link /proc/self/exe.
 #include "runtime/system/module_folders.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include "core/base/text.h"
@@ -26,6 +29,10 @@ std::filesystem::path own_file() {
   return failed ? std::filesystem::path() : file;
 }
 
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
 // Where pip put the folder mckpt/lib of a wheel whose program it put into `own`, such as
 // venv/lib/python3.12/site-packages/mckpt/lib for venv/bin. The version of Python is not known here, so only
 // folders that exist are named; sorted.
@@ -38,11 +45,12 @@ std::vector<std::string> wheel_folders(const std::string& own) {
   };
   add(fs::path(cat(own, "../mckpt/lib")));  // a folder of packages, whose programs are in bin/ beside them
   for (const char* lib : {"../lib", "../lib64"}) {
-    for (fs::directory_iterator entry(cat(own, lib), failed), end; !failed && entry != end;
-         entry.increment(failed)) {
-      if (!entry->path().filename().string().starts_with("python3")) continue;
+    // fs::directory_iterator ends the program where memory runs out while it makes the path of an entry.
+    std::unique_ptr<DIR, CloseFolder> folder(::opendir(cat(own, lib).c_str()));
+    while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
+      if (!std::string_view(entry->d_name).starts_with("python3")) continue;
       for (const char* packages : {"site-packages", "dist-packages"})
-        add(entry->path() / packages / "mckpt/lib");
+        add(fs::path(cat(own, lib)) / entry->d_name / packages / "mckpt/lib");
     }
   }
   std::sort(folders.begin(), folders.end());
