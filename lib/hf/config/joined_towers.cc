@@ -1,4 +1,4 @@
-// Towers that join squares of patches in front of the projector: InternViT, and those of Llama 4 and Muse Glimmer. An entry
+// Towers that join squares of patches in front of the projector: of InternVL, Llama 4 and Muse Glimmer. An entry
 // that transformers leaves out of a config has the default of its class (transformers 5.23).
 #include "core/base/error.h"
 #include "core/base/text.h"
