@@ -63,8 +63,9 @@ struct TowerConfig {
   bool qkv_bias = false, proj_bias = false;
   bool qk_norm = false;
   KeyValues key_values = KeyValues::kOwn;
-  bool sinks = false;  // one learnable softmax offset for each head
-  i64 ffn = 0;         // dense width
+  bool sinks = false;         // one learnable softmax offset for each head
+  bool hash_routing = false;  // a table says which experts a token goes to; such routers have no bias
+  i64 ffn = 0;                // dense width
   bool gated_mlp = true;
   bool swiglu = true;         // gated and SiLU: fc1 is split into _w and _v in fsdp_dtensor
   bool whole_groups = false;  // Megatron does not cut a group of keys and values
@@ -95,6 +96,13 @@ struct IndexerConfig {
   i64 heads = 0, head_dim = 0;
 };
 
+// DeepSeek-V4: attention beside keys that are compressed, `far_rate` of them into one (layers with an indexer:
+// 4 into one); an output projection in groups of heads; residual streams that hyper connections mix; how many
+// experts the table of a hash layer names for each token.
+struct CompressedConfig {
+  i64 far_rate = 0, out_groups = 0, out_lora = 0, streams = 0, routed = 0;
+};
+
 // Gated delta net, a linear attention with a recurrent state: numbers and sizes of key and value heads, taps
 // of the convolution.
 struct GdnConfig {
@@ -123,6 +131,8 @@ struct VisionConfig {
   bool video_embedder = false;  // patches of two frames have an embedder of their own
   bool unstated = false;        // the config does not mention the sizes of the tower, so the tensors decide
   bool heads_stated = true;     // which no tensor shows
+  bool final_norm = false;      // behind the layers, where a tower may have one or not
+  bool rms_norms = false;       // norms of the layers without means and biases
   bool standardized = false;    // what the tower gives is shifted and scaled by two buffers
 };
 
@@ -157,6 +167,7 @@ struct ModelConfig {
   i64 layer_input = 0;  // width of what each layer gets from an embedding of its own; 0: there is none
   bool no_context_parallel = false;  // Megatron's model of the family is not built with cp > 1
   bool tp_within_groups = false;     // nor with more tensor-parallel ranks than groups of keys and values
+  bool one_tensor_rank = false;      // nor with more than one tensor-parallel rank
   bool own_modules = false;          // its layers are Megatron's own modules, not Transformer Engine's
   // torch_dist has each layer under its number, though all are alike: Megatron states the kinds of layers
   // as a list.
@@ -165,6 +176,7 @@ struct ModelConfig {
   MoeConfig moe;
   MlaConfig mla;
   IndexerConfig indexer;
+  CompressedConfig compressed;
   GdnConfig gdn;
   MambaConfig mamba;
   VisionConfig vision;

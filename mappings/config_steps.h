@@ -7,6 +7,7 @@
 //   refused("mlp_bias")                           "mlp_bias": true               -->   kUnsupportedModel
 //   part("gdn_layers")                            several entries are computed   -->   a function of lib/hf of that name
 //   inside("text_config", kSteps)                 the steps read the object of that name
+//   where("model_type", "qwen3", kSteps)          the steps are for configs that say so
 //
 // A family with numbers that others have too is such a list in its table (mappings/models), written in the
 // words of config_words.h; the functions by name are in hf/config/named_parts.cc.
@@ -59,6 +60,7 @@ struct ConfigStep {
     kPart,           // the function `words`, with the number `otherwise`
     kInside,         // `steps`, in the object of the key; `words`: its defaults, as JSON
     kInsideOrHere,   // the same where there is that object; else in this one
+    kWhere,          // `steps`, where the text of the key is `words`
     kSteps,          // `steps`
   };
   Kind kind = Kind::kSteps;

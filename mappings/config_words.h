@@ -71,6 +71,9 @@ constexpr ConfigStep inside(Key key, std::span<const ConfigStep> steps, std::str
 constexpr ConfigStep inside_or_here(Key key, std::span<const ConfigStep> steps) {
   return {.kind = Kind::kInsideOrHere, .keys = {key}, .steps = steps};
 }
+constexpr ConfigStep where(Key key, std::string_view word, std::span<const ConfigStep> steps) {
+  return {.kind = Kind::kWhere, .keys = {key}, .words = word, .steps = steps};
+}
 constexpr ConfigStep all_of(std::span<const ConfigStep> steps) {
   return {.kind = Kind::kSteps, .steps = steps};
 }

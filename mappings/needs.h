@@ -37,7 +37,10 @@ enum class Needs {
   kSharedGate,
   kStandardized,
   kVideoEmbedder,
-  kAudio,  // an audio tower
+  kAudio,        // an audio tower
+  kTowerNorm,    // a norm behind the layers of a tower
+  kTowerBias,    // norms of a tower that have biases
+  kHashRouting,  // a table of experts
   kTied,
   kUntied,
   kExpertsApart,  // one tensor for each expert

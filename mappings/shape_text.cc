@@ -28,6 +28,9 @@ using T = const TowerConfig&;
 
 i64 query_rows(T t) { return t.heads * t.head_dim * (t.output_gate ? 2 : 1); }
 i64 expert_hidden(M m, T t) { return m.moe.latent > 0 ? m.moe.latent : t.hidden; }
+i64 group_width(M m, T t) {
+  return m.compressed.out_groups > 0 ? t.heads * t.head_dim / m.compressed.out_groups : 0;
+}
 i64 merged(M m) { return m.vision_tower.hidden * m.vision.merge * m.vision.merge; }
 
 // pre: the numbers of a config are below 2^28 (its reader sees to that), so none of these overflows.
@@ -58,6 +61,13 @@ constexpr Word kWords[] = {
     {"indexer_heads", [](M m, T) { return m.indexer.heads; }},
     {"indexer_dim", [](M m, T) { return m.indexer.head_dim; }},
     {"indexer_q", [](M m, T) { return m.indexer.heads * m.indexer.head_dim; }},
+    {"far_rate", [](M m, T) { return m.compressed.far_rate; }},
+    {"out_groups", [](M m, T) { return m.compressed.out_groups; }},
+    {"out_lora", [](M m, T) { return m.compressed.out_lora; }},
+    {"group_width", [](M m, T t) { return group_width(m, t); }},
+    {"streams", [](M m, T) { return m.compressed.streams; }},
+    {"mixes", [](M m, T) { return m.compressed.streams * (m.compressed.streams + 2); }},
+    {"routed", [](M m, T) { return m.compressed.routed; }},
     {"gdn_heads", [](M m, T) { return m.gdn.value_heads; }},
     {"gdn_value_dim", [](M m, T) { return m.gdn.value_dim; }},
     {"gdn_v", [](M m, T) { return m.gdn.v(); }},

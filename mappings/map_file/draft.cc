@@ -135,6 +135,8 @@ class Explanation {
     std::vector<std::string> out;
     if (source == 0 && !row.also.empty()) out.push_back(whole_source(section, row, row.also));
     if (!section.also.empty() && !row.whole_names) out.push_back(cat(section.also, row.sources[source].name));
+    if (!section.also.empty() && !row.whole_names && source == 0 && !row.also.empty())
+      out.push_back(cat(section.also, row.also));
     return out;
   }
 

@@ -33,6 +33,9 @@ constexpr std::string_view kPackedSuffixes[] = {"_scale_inv",   "_blocks",      
                                                 ".qweight",     ".qzeros",       ".scales", ".absmax",
                                                 ".input_scale", ".weight_packed"};
 
+// The types of counts and of tables of numbers.
+bool is_counter_type(DType dtype) { return dtype == DType::kI64 || dtype == DType::kI32; }
+
 // The types that weights have in training; other tensors cannot be parameters.
 bool is_parameter_type(DType dtype) {
   return dtype == DType::kBF16 || dtype == DType::kF16 || dtype == DType::kF32 || dtype == DType::kF64;
@@ -144,12 +147,14 @@ class Accountant {
   // Adds the tensors that are not read for a known reason. pre: all sites were visited.
   void unread(const Unread& row, const ModelConfig& model, std::vector<UnreadTensor>& out) {
     bool layers = row.name.find("{L}") != std::string_view::npos,
-         next = row.name.find("{N}") != std::string_view::npos;
+         next =
+             row.name.find("{N}") != std::string_view::npos || row.name.find("{M}") != std::string_view::npos;
     i64 text = std::ssize(model.text.layers), times = layers ? text : next ? model.mtp.depths : 1;
     for (i64 n = 0; n < times; n++) {
       Numbers numbers;
       numbers['L'] = n;
       numbers['N'] = text + n;
+      numbers['M'] = n;
       std::string name;
       append_name(name, row.name, numbers);
       i32 at = sources_.find(name);
@@ -194,8 +199,8 @@ class Accountant {
     read_[at] = true;
     const SourceTensor& tensor = sources_[at];
     if (!tensor.header_known) return;
-    if (row.counter ? tensor.dtype != DType::kI64 : !is_parameter_type(tensor.dtype))
-      mismatches_.add("wrong type", cat(name, row.counter ? ": int64" : ": a floating-point type",
+    if (row.counter ? !is_counter_type(tensor.dtype) : !is_parameter_type(tensor.dtype))
+      mismatches_.add("wrong type", cat(name, row.counter ? ": int64 or int32" : ": a floating-point type",
                                         " is expected, not ", dtype_name(tensor.dtype)));
     Shape expected = shape_of(row.sources[s].shape, model_, *site.tower);
     if (!std::equal(tensor.dims.begin(), tensor.dims.end(), expected.dims().begin(), expected.dims().end()))
@@ -327,7 +332,9 @@ std::string present_name(const Site& site, const Row& row, std::size_t source, i
   if (!also.empty())
     if (std::string other = source_name(site, row, also, expert); is_there(other)) return other;
   if (!site.section->also.empty())
-    if (std::string other = other_source_name(site, row, own, expert); is_there(other)) return other;
+    for (std::string_view leaf : {own, also})
+      if (std::string other = other_source_name(site, row, leaf, expert); !leaf.empty() && is_there(other))
+        return other;
   return name;
 }
 

@@ -91,6 +91,12 @@ DType common_type(const SourceTable& sources, const ModelParameter& p, const Mod
   return type;
 }
 
+// Counts and tables of numbers keep the type that the file has.
+DType type_of_integers(const SourceTable& sources, const ModelParameter& p) {
+  const i32 at = p.sources[0];
+  return at >= 0 && sources[at].header_known ? sources[at].dtype : DType::kI64;
+}
+
 // The modules that the row names: with the site's numbers, or in every layer if the site is in none.
 std::vector<std::string> gathered_with(const Site& site, const Row& row, const ModelConfig& model) {
   std::vector<std::string> modules;
@@ -234,7 +240,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
       p.part = expert < 0 ? Part{cell.tp, grid.tp} : Part{cell.etp, grid.etp};
       p.expert_number = expert;
       p.holding = holdings.of(site, row, p.part, expert);
-      p.source_dtype = row.counter ? DType::kI64 : common_type(sources_, p, model_);
+      p.source_dtype = row.counter ? type_of_integers(sources_, p) : common_type(sources_, p, model_);
       p.typed_by_run = !row.counter && (setup.params_dtype.has_value() || row.fp32);
       p.dtype = row.fp32 ? DType::kF32 : p.source_dtype;
       if (setup.params_dtype && !row.fp32 && !row.counter)

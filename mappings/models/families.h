@@ -44,7 +44,11 @@ struct Family;
   NAME(ernie4_5_vl_moe) \
   NAME(kimi_k25) \
   NAME(step) \
-  NAME(mimo_v2_flash)
+  NAME(mimo_v2_flash) \
+  NAME(deepseek_v4) \
+  NAME(internvl) \
+  NAME(llama4) \
+  NAME(muse_glimmer)
 
 #define MCKPT_DECLARE_FAMILIES(name) std::span<const Family> name##_families();
 MCKPT_FAMILY_TABLES(MCKPT_DECLARE_FAMILIES)

@@ -6,8 +6,8 @@
 //
 //   linear_attn.norm.weight in the file   1.25  0.75  1        ->   in Megatron   0.25  -0.25  0
 //
-// The rows of a matrix can be a parameter each, which `replicate_slice` takes as a vector; Row::slice says
-// which row.
+// The rows of a matrix, or the items of a vector, can be a parameter each, which `replicate_slice` takes as a
+// vector; Row::slice says which row.
 //
 // Export adds the one again. The sum is computed in the wider of the two types; core/items/item_cast.h counts
 // values that the constant rounds.
@@ -45,13 +45,14 @@ Holding hold_only_row(const RuleInput& in) {
 
 // The number of the expert is the number of the slice.
 Holding hold_slice(const RuleInput& in) {
-  expect_rank(in, 0, kRoles[0], 2, 2);
+  expect_rank(in, 0, kRoles[0], 1, 2);
   const Shape& source = in.sources[0].shape;
+  const i64 row = source.rank() == 1 ? 1 : source[1];
   if (in.expert < 0 || in.expert >= source[0])
     throw Error(Code::kSourceShape, cat("the source ", kRoles[0], " has no such row"))
         .expected(cat("more than ", in.expert, " rows"))
         .found(to_string(source));
-  return {LocalShape{Shape{source[1]}}, -1, {{0, in.expert * source[1], source[1], {}, {}}}, 0};
+  return {LocalShape{Shape{row}}, -1, {{0, in.expert * row, row, {}, {}}}, 0};
 }
 
 Holding hold_turned(const RuleInput& in) {
@@ -70,7 +71,8 @@ Holding hold_ones(const RuleInput& in) {
 constexpr Rule kRules[] = {
     {"replicate", kRoles, "every cell has the whole tensor", hold_all},
     {"replicate_row", kRoles, "every cell has the only row of a matrix, as a vector", hold_only_row},
-    {"replicate_slice", kRoles, "every cell has one row of a matrix, as a vector", hold_slice},
+    {"replicate_slice", kRoles, "every cell has one row of a matrix, or one item of a vector, as a vector",
+     hold_slice},
     {"replicate_transposed", kRoles, "every cell has the whole matrix, transposed", hold_turned},
     {"head_norm_of_ones",
      {},

@@ -46,13 +46,13 @@ def check(what, config):
         items = sum(p.numel() for p in {id(p): p for p in model.parameters()}.values())
         listed = mckpt("ls", folder, "--as", "megatron", "--digest", "--json", "-q")
         held = sum(dims_product(t["shape"]) for t in listed["tensors"])
-        buffers = sum(b.numel() for name, b in model.named_buffers() if name.endswith(("e_score_correction_bias", "layer_scalar")))
+        buffers = sum(b.numel() for name, b in model.named_buffers() if name.endswith(("e_score_correction_bias", "layer_scalar", "tid2eid")))
         more = sum(map(only_megatrons, model.modules()))
         if held not in (items + more, items + buffers + more):
             failures.append(f"{what}: {held} items held, the model has {items} and {buffers} in buffers, and Megatron {more} more")
         check_experts(what, model, listed["tensors"])
-        # Megatron-FSDP cannot hold MiniMax's norms at tp 2, nor MiMo's sinks.
-        grid = "--ep" if config["model_type"] in ("minimax_m2", "mimo_v2_flash") else "--tp"
+        # Megatron-FSDP cannot hold MiniMax's norms at tp 2, nor MiMo's sinks; DeepSeek-V4 has one tensor-parallel rank.
+        grid = "--ep" if config["model_type"] in ("minimax_m2", "mimo_v2_flash", "deepseek_v4") else "--tp"
         fsdp = mckpt("ls", folder, "--as", "fsdp", grid, "2", "--vocab-size", "auto", "--json", "-q")
         if isinstance(fsdp, str):
             failures.append(f"{what} at {grid} 2: {fsdp}")
@@ -82,9 +82,10 @@ def check_experts(what, model, listed):
             continue
         layer = re.search(r"layers\.(\d+)\.", name)[1]
         interleaved = type(experts).__name__ == "GptOssExperts"  # gate[..., ::2], up[..., 1::2] of x @ gate_up
+        turned = interleaved or type(experts).__name__ == "Llama4TextExperts"  # x @ gate_up
         for e in range(fused.shape[0]):
-            fc1 = torch.cat([fused[e].T[0::2], fused[e].T[1::2]]) if interleaved else fused[e]
-            fc2 = experts.down_proj[e].T if interleaved else experts.down_proj[e]
+            fc1 = torch.cat([fused[e].T[0::2], fused[e].T[1::2]]) if interleaved else fused[e].T if turned else fused[e]
+            fc2 = experts.down_proj[e].T if turned else experts.down_proj[e]
             for leaf, want in (("linear_fc1", fc1), ("linear_fc2", fc2)):
                 ours = f"decoder.layers.{layer}.mlp.experts.{leaf}.weight{e}"
                 if pool := re.search(r"(text|vision)_moe\.", name):

@@ -66,6 +66,10 @@ GRIDS = {
     "minimax_m3_vl": "--ep 4 --dp 4",
     "qwen3_omni_moe": "--ep 4 --dp 4",
     "qwen2_5_omni_a": "--tp 2",
+    **dict.fromkeys(("internvl_a", "internvl_b"), "--tp 2"),
+    "internvl_moe_a": "--tp 2",
+    "llama4_b": "--tp 2 --ep 2",
+    "deepseek_v4": "--ep 1",  # which has one tensor-parallel rank
     "ernie4_5_vl_moe_a": "--dp 2",
     "exaone_moe": "--ep 2 --dp 4",
     "olmoe": "--tp 2 --ep 4",

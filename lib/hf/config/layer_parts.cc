@@ -209,6 +209,23 @@ void read_mamba_head_dim(const ConfigFields& c, ModelConfig& m, i64) {
         .found(c.size("mamba_d_head"));
 }
 
+// Layers with experts by a list, or every few: with a step of 2, layers 1, 3, 5, ...
+void read_llama4_layers(const ConfigFields& c, ModelConfig& m, i64) {
+  const i64 layers = std::ssize(m.text.layers);
+  if (c.has("moe_layers")) {
+    for (i64 n : c.numbers_or_none("moe_layers")) {
+      if (n < 0 || n >= layers)
+        throw c.error("moe_layers", "names a layer that does not exist")
+            .expected(cat("0 to ", layers - 1))
+            .found(n);
+      m.text.layers[static_cast<std::size_t>(n)].ffn = Ffn::kMoe;
+    }
+    return;
+  }
+  const i64 step = c.size_or("interleave_moe_layer_step", 1);
+  for (i64 n = step - 1; n < layers; n += step) m.text.layers[static_cast<std::size_t>(n)].ffn = Ffn::kMoe;
+}
+
 // Two pools of equally many experts, of two widths. Without a list of layers, all but the first have them.
 void read_ernie_pools(const ConfigFields& c, ModelConfig& m, i64) {
   const std::array<i64, 2> experts = of_pools(c, "moe_num_experts", {64, 64}),

@@ -2,6 +2,7 @@
 #include "hf/config/named_parts.h"
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "hf/config/fields.h"
 #include "hf/config/towers.h"
 #include "io/json/json.h"
@@ -26,6 +27,13 @@ void refuse_talker(const ConfigFields& c, ModelConfig&, i64) {
             "enable_audio_output",
             "is not false: the model has a talker, which Megatron's model of this family does not have")
         .help("save the thinker alone, with enable_audio_output false");
+}
+
+// Behind steps that are for some types of language models: none of them was for this one.
+void need_decoder(const ConfigFields& c, ModelConfig& m, i64) {
+  if (m.text.hidden == 0)
+    throw c.unsupported("model_type", "is a language model that this family does not have")
+        .found(escaped(c.text_or("model_type", "")));
 }
 
 void refuse_audio(const ConfigFields& c, ModelConfig&, i64) {
@@ -62,12 +70,15 @@ constexpr Row kParts[] = {
     {"mamba_head_dim", read_mamba_head_dim},
     {"minimax_layers", read_minimax_layers},
     {"ernie_pools", read_ernie_pools},
+    {"llama4_layers", read_llama4_layers},
     {"hybrid_layers", read_hybrid_layers},
     {"step_layers", read_step_layers},
     {"mimo_v2_layers", read_mimo_v2_layers},
     {"gemma4_experts", read_gemma4_experts},
     {"gemma4_layers", read_gemma4_layers},
     {"deci_layers", read_deci_layers},
+    {"deepseek_v4_layers", read_deepseek_v4_layers},
+    {"known_decoder", need_decoder},
     {"no_talker", refuse_talker},
     {"no_audio", refuse_audio},
     {"one_feature_layer", one_feature_layer},
@@ -80,6 +91,9 @@ constexpr Row kParts[] = {
     {"glm4v_vision", tower<read_glm4v_vision>},
     {"minimax_vision", tower<read_minimax_vision>},
     {"ernie_vision", tower<read_ernie_vision>},
+    {"internvit", tower<read_internvit>},
+    {"llama4_vision", tower<read_llama4_vision>},
+    {"muse_vision", tower<read_muse_vision>},
     {"radio", read_radio},
     {"moonvit", tower<read_moonvit>},
     {"step_vision", tower<read_step_vision>},

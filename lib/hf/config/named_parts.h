@@ -35,6 +35,7 @@ void read_as_many_groups(const ConfigFields& c, ModelConfig& m, i64);
 void read_interval_layers(const ConfigFields& c, ModelConfig& m, i64);
 void read_first_dense_layers(const ConfigFields& c, ModelConfig& m, i64);
 void read_mamba_head_dim(const ConfigFields& c, ModelConfig& m, i64);
+void read_llama4_layers(const ConfigFields& c, ModelConfig& m, i64);
 void read_minimax_layers(const ConfigFields& c, ModelConfig& m, i64);
 void read_ernie_pools(const ConfigFields& c, ModelConfig& m, i64);
 // Nemotron-H (hybrid_layers.cc): the kind of each layer, by a pattern, and the sizes that they need.
@@ -42,6 +43,8 @@ void read_hybrid_layers(const ConfigFields& c, ModelConfig& m, i64);
 // Step-3.5 and MiMo-V2-Flash (layers_of_two_kinds.cc): which layers have which heads, and which have experts.
 void read_step_layers(const ConfigFields& c, ModelConfig& m, i64);
 void read_mimo_v2_layers(const ConfigFields& c, ModelConfig& m, i64);
+// DeepSeek-V4 (deepseek_v4_layers.cc): which layers compress keys, and which have a table of experts.
+void read_deepseek_v4_layers(const ConfigFields& c, ModelConfig& m, i64);
 // Gemma 4 (gemma4_layers.cc).
 void read_gemma4_experts(const ConfigFields& c, ModelConfig& m, i64);
 void read_gemma4_layers(const ConfigFields& c, ModelConfig& m, i64);

@@ -102,6 +102,9 @@ void read_step(const ConfigFields& c, const ConfigStep& step, ModelConfig& m) {
       return read_inside(c, step, m);
     case Kind::kInsideOrHere:
       return c.has(step.keys[0]) ? read_inside(c, step, m) : read_steps(c, step.steps, m);
+    case Kind::kWhere:
+      if (c.text_or(step.keys[0], "") == step.words) read_steps(c, step.steps, m);
+      return;
     case Kind::kSteps:
       return read_steps(c, step.steps, m);
     default:

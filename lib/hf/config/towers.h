@@ -20,6 +20,10 @@ void read_ernie_vision(const ConfigFields& c, ModelConfig& m);
 // The towers of Nemotron (nemotron_towers.cc), from the whole config.
 void read_radio(const ConfigFields& c, ModelConfig& m, i64 class_tokens);
 void read_parakeet(const ConfigFields& c, ModelConfig& m);
+// Towers whose squares of patches are joined (joined_towers.cc), from the whole config.
+void read_internvit(const ConfigFields& top, ModelConfig& m);
+void read_llama4_vision(const ConfigFields& top, ModelConfig& m);
+void read_muse_vision(const ConfigFields& top, ModelConfig& m);
 // Pixtral, and the number of patches on the side of a square that the projector of `top` joins.
 void read_pixtral(const ConfigFields& top, ModelConfig& m);
 // SigLIP, as Gemma 3 has it.

@@ -105,6 +105,10 @@ void refuse_misfit(const ModelConfig& model, const Grid& grid) {
                 [&] { return sizes_that_divide("pp", std::ssize(model.text.layers)); });
   need_multiple(model.moe.experts, grid.ep, "the experts do not divide by the expert-parallel size",
                 [&] { return sizes_that_divide("ep", model.moe.experts); });
+  if (model.one_tensor_rank && grid.tp > 1)
+    throw Error(Code::kGridMisfit, "Megatron's attention of this family has one tensor-parallel rank")
+        .expected("`tp` 1")
+        .found(grid.tp);
   if (i64 groups = fewest_groups(model); model.tp_within_groups && grid.tp > groups)
     throw Error(
         Code::kGridMisfit,

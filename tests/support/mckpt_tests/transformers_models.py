@@ -21,6 +21,7 @@ GOLDEN_FAMILIES = (
     "mistral", "gemma", "gemma2", "gemma3", "gemma3_vl", "exaone4", "nemotron", "olmoe", "minimax_m2", "minimax_m3_vl", "hy_v3", "exaone_moe",
     "ernie4_5_moe", "deepseek_v2", "glm4_moe", "glm4_moe_lite", "glm4v_moe", "glm_moe_dsa", "falcon_h1", "ministral3", "qwen2_5_vl", "qwen2_audio",
     "qwen3_omni_moe", "qwen2_5_omni_a", "exaone4_5_a", "ernie4_5_vl_moe_a", "nemotron3_latent", "qwen3_5_moe_text", "gemma4_moe", "gemma4_ple", "gemma4_vl",
+    "internvl_a", "internvl_b", "internvl_moe_a", "llama4_a", "llama4_b", "muse_glimmer_a",
 )
 
 # Entries that transformers takes for another number of experts, or writes and does not take back.
@@ -62,6 +63,10 @@ TINY = [
     tiny("DeepseekV2ForCausalLM", "deepseek_v2", first_k_dense_replace=1, **EXPERTS, **{**LATENT, "q_lora_rank": None}),
     tiny("GlmMoeDsaForCausalLM", "glm_moe_dsa", num_hidden_layers=6, first_k_dense_replace=1, index_n_heads=4, index_head_dim=8, index_topk=16,
          index_topk_freq=2, index_skip_topk_offset=2, **LATENT, **EXPERTS),
+    tiny("DeepseekV4ForCausalLM", "deepseek_v4", num_hidden_layers=4, num_key_value_heads=1, head_dim=16, qk_rope_head_dim=4, q_lora_rank=20, n_routed_experts=8, num_experts_per_tok=3,
+         moe_intermediate_size=20, o_groups=4, o_lora_rank=12, index_n_heads=6, index_head_dim=8, index_topk=4, num_nextn_predict_layers=0, sliding_window=16,
+         layer_types=["sliding_attention", "heavily_compressed_attention", "compressed_sparse_attention", "heavily_compressed_attention"],
+         mlp_layer_types=["hash_moe", "hash_moe", "moe", "moe"]),
     # Their golden configs have the hub's entries, of which transformers takes other sizes.
     tiny("MiMoV2FlashForCausalLM", "mimo_v2_flash", head_dim=12, v_head_dim=8, **{**EXPERTS, "n_shared_experts": None}, num_key_value_heads=2,
          layer_types=["full_attention", "sliding_attention", "sliding_attention"]),

@@ -90,7 +90,7 @@ void replicate_row(Walk& w) {
 
 void replicate_slice(Walk& w) {
   w.row(0, w.e);
-  w.finish({w.dim(0, 1)}, -1);
+  w.finish({w.row_items(0)}, -1);
 }
 
 void replicate_transposed(Walk& w) {

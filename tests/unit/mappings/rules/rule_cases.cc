@@ -193,8 +193,10 @@ Cases only_row(std::string_view rule) {
 Cases slices(std::string_view rule) {
   Cases cases;
   for (i64 parts : kParts)
-    for (i64 rows : {1, 2, 3, 5})
+    for (i64 rows : {1, 2, 3, 5}) {
       for (i64 n : kWidths) cases.push_back({rule, {}, {{rows, n}}, parts, rows});
+      cases.push_back({rule, {}, {{rows}}, parts, rows});
+    }
   return cases;
 }
 

@@ -56,6 +56,7 @@ TEST(Rules, GiveTheseRuns) {
        "[3] -1 [0+3]\n[3] -1 [0+3]\n"},
       {"the only row", {"replicate_row", {}, {{1, 3}}, 2}, "[3] -1 [0+3]\n[3] -1 [0+3]\n"},
       {"the first row of two", {"replicate_slice", {}, {{2, 3}}, 2}, "[3] -1 [0+3]\n[3] -1 [0+3]\n"},
+      {"the first item of three", {"replicate_slice", {}, {{3}}, 2}, "[1] -1 [0+1]\n[1] -1 [0+1]\n"},
       {"a whole matrix, transposed",
        {"replicate_transposed", {}, {{3, 4}}, 2},
        "[4, 3] -1 [0+1 x3/4 x4/1]\n[4, 3] -1 [0+1 x3/4 x4/1]\n"},

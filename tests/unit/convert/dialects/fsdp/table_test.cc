@@ -76,7 +76,7 @@ TEST(FsdpTable, ReadsWhatItWrites) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_EQ(trips, 219);
+  EXPECT_EQ(trips, 229);
 }
 
 }  // namespace fsdp_table_test

@@ -198,7 +198,7 @@ TEST(TorchDistPlan, WritesWhatRealRanksHandedOver) {
       EXPECT_EQ(mine.modules, golden.modules);
     compared += golden.boxes.size();
   }
-  EXPECT_EQ(compared, 2643u);
+  EXPECT_EQ(compared, 3898u);
 }
 
 TEST(TorchDistPlan, CopiesOfDataAndContextRanksChangeNothing) {

@@ -64,7 +64,7 @@ TEST(TorchDistTable, ReadsWhatItWrites) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_EQ(trips, 243);
+  EXPECT_EQ(trips, 267);
 }
 
 TEST(TorchDistTable, EveryWrittenPlaceIsOneThatReadersLookAt) {

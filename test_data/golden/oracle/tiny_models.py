@@ -1,0 +1,115 @@
+"""Tiny models for oracles: a class of transformers with sizes that differ from each other, saved as transformers saves it; then each
+tensor's bits are drawn by its name (pack.py's recipes), so that no two items of a tensor are equal."""
+import dataclasses
+import json
+import os
+import zlib
+
+import numpy as np
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+# bf16 bit patterns with middling exponents, in ascending order.
+PATTERNS = np.array([x for x in range(65536) if 27 <= ((x >> 7) & 255) <= 226], dtype=np.uint16)
+
+
+@dataclasses.dataclass
+class Model:
+    architecture: str
+    config: dict
+    grids: list
+    opts: dict = dataclasses.field(default_factory=dict)
+
+
+def drawn(seed, shape):
+    n = int(np.prod(shape))
+    generator = torch.Generator().manual_seed(zlib.crc32(seed.encode()))
+    if n > len(PATTERNS):
+        each = n // shape[0]
+        return np.concatenate([drawn(f"{seed}[{e}]", [each]) for e in range(shape[0])])
+    return PATTERNS[torch.randperm(len(PATTERNS), generator=generator)[:n].numpy()]
+
+
+def text_config(config):
+    for name in ("text_config", "llm_config", "thinker_config"):
+        if getattr(config, name, None) is not None:
+            return text_config(getattr(config, name))
+    return config
+
+
+def write(name, folder):
+    import transformers
+    model = MODELS[name]
+    cls = getattr(transformers, model.architecture)
+    config = cls.config_class(**model.config)
+    config.architectures = [model.architecture]
+    os.makedirs(folder, exist_ok=True)
+    torch.manual_seed(0)
+    made = cls(config).to(torch.bfloat16)
+    made.save_pretrained(folder, max_shard_size="1GB")
+    path = os.path.join(folder, "model.safetensors")
+    with safe_open(path, "pt") as f:
+        tensors = {key: f.get_tensor(key) for key in f.keys()}
+        metadata = f.metadata()
+    for key, tensor in tensors.items():
+        if tensor.dtype == torch.bfloat16:
+            bits = drawn(f"{name}:{key}", list(tensor.shape))
+            tensors[key] = torch.from_numpy(bits.astype(np.int16)).view(torch.bfloat16).reshape(tensor.shape)
+        elif tensor.dtype == torch.float32:
+            tensors[key] = torch.from_numpy(np.random.default_rng(zlib.crc32(f"{name}:{key}".encode())).standard_normal(tensor.shape, dtype=np.float32))
+    save_file(tensors, path, metadata)
+    with open(os.path.join(folder, "..", "opts.json"), "w") as f:
+        json.dump({k: str(v) for k, v in model.opts.items()}, f)
+
+
+VISION = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=3)
+ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
+
+MODELS = {
+    "internvl_a": Model("InternVLForConditionalGeneration", dict(
+        vision_config=VISION | dict(intermediate_size=40, image_size=[28, 28], patch_size=[14, 14], attention_bias=True, use_qk_norm=False),
+        text_config=dict(model_type="qwen2", vocab_size=136, hidden_size=48, intermediate_size=88, num_hidden_layers=4, num_attention_heads=8,
+                         num_key_value_heads=4, max_position_embeddings=128, tie_word_embeddings=False),
+        image_token_id=5, tie_word_embeddings=False), ["1,1,1,1", "2,1,1,1", "4,1,1,1", "1,1,2,1"]),
+    "internvl_b": Model("InternVLForConditionalGeneration", dict(
+        vision_config=VISION | dict(intermediate_size=56, image_size=[42, 42], patch_size=[14, 14], attention_bias=False, use_qk_norm=True,
+                                    use_mean_pooling=False, norm_type="rms_norm", num_hidden_layers=3),
+        text_config=dict(model_type="qwen3", vocab_size=132, hidden_size=40, intermediate_size=72, num_hidden_layers=2, num_attention_heads=8,
+                         num_key_value_heads=4, head_dim=12, max_position_embeddings=128, tie_word_embeddings=True),
+        image_token_id=5, tie_word_embeddings=True), ["1,1,1,1", "2,1,1,1", "1,1,2,1"]),
+    "internvl_moe_a": Model("InternVLForConditionalGeneration", dict(
+        vision_config=VISION | dict(intermediate_size=40, image_size=[28, 28], patch_size=[14, 14], attention_bias=True, use_qk_norm=False),
+        text_config=dict(model_type="qwen3_moe", vocab_size=136, hidden_size=48, intermediate_size=88, moe_intermediate_size=28, num_experts=8,
+                         num_experts_per_tok=2, num_hidden_layers=2, num_attention_heads=8, num_key_value_heads=4, head_dim=10,
+                         max_position_embeddings=128, tie_word_embeddings=False),
+        image_token_id=5, tie_word_embeddings=False), ["1,1,1,1", "2,4,1,1", "2,2,1,2"]),
+    "llama4_a": Model("Llama4ForConditionalGeneration", dict(
+        vision_config=VISION | dict(intermediate_size=96, image_size=28, patch_size=14, vision_output_dim=56, projector_input_dim=56,
+                                    projector_output_dim=56, pixel_shuffle_ratio=0.5),
+        text_config=dict(vocab_size=136, hidden_size=48, intermediate_size=40, intermediate_size_mlp=88, num_hidden_layers=4, num_attention_heads=8,
+                         num_key_value_heads=4, head_dim=10, num_local_experts=8, num_experts_per_tok=1, interleave_moe_layer_step=2, use_qk_norm=True,
+                         max_position_embeddings=128, tie_word_embeddings=False, attn_temperature_tuning=False, attention_chunk_size=64)),
+        ["1,1,1,1", "2,4,1,1", "2,2,2,1", "2,2,1,2"]),
+    "llama4_b": Model("Llama4ForConditionalGeneration", dict(
+        vision_config=VISION | dict(intermediate_size=96, image_size=42, patch_size=14, vision_output_dim=64, projector_input_dim=64,
+                                    projector_output_dim=64, pixel_shuffle_ratio=0.5, num_hidden_layers=3),
+        text_config=dict(vocab_size=132, hidden_size=40, intermediate_size=24, intermediate_size_mlp=72, num_hidden_layers=4, num_attention_heads=8,
+                         num_key_value_heads=4, head_dim=12, num_local_experts=8, num_experts_per_tok=1, interleave_moe_layer_step=1, use_qk_norm=False,
+                         max_position_embeddings=128, tie_word_embeddings=False, attn_temperature_tuning=False, attention_chunk_size=64)),
+        ["1,1,1,1", "2,2,1,1"]),
+    "muse_glimmer_a": Model("MuseGlimmerForConditionalGeneration", dict(
+        vision_config=VISION | dict(intermediate_size=40, patch_size=14, pos_emb_height=4, pos_emb_width=5, max_position_embeddings=20),
+        text_config=dict(vocab_size=136, hidden_size=48, intermediate_size=88, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=4,
+                         head_dim=10, max_position_embeddings=128, sliding_window=16, rope_parameters=dict(ROPE)),
+        out_hidden_size=96, projector_hidden_size=56), ["1,1,1,1", "2,1,1,1", "4,1,1,1", "2,1,2,1"]),
+    # Megatron-Bridge needs transformers 5.12 for this one.
+    "gemma4_audio_a": Model("Gemma4ForConditionalGeneration", dict(
+        vision_config=dict(hidden_size=24, intermediate_size=40, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2, head_dim=12, patch_size=4, pooling_kernel_size=2,
+                           position_embedding_size=16),
+        audio_config=dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, subsampling_conv_channels=[6, 4], output_proj_dims=20, conv_kernel_size=3,
+                          use_clipped_linears=False),
+        text_config=dict(vocab_size=128, vocab_size_per_layer_input=128, hidden_size=48, intermediate_size=88, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=4,
+                         head_dim=10, global_head_dim=16, num_global_key_value_heads=4, num_kv_shared_layers=3, hidden_size_per_layer_input=12, max_position_embeddings=128,
+                         sliding_window=16, use_double_wide_mlp=True)), ["1,1,1,1", "2,1,1,1", "4,1,1,1"]),
+}

@@ -1,0 +1,203 @@
+"""Parts of the judges that draw a model of random sizes and compute with plain formulas what a rank holds: the parts of arrays
+that a cell has, tensors of random bits, blocks that families have in common, and the comparison with mckpt's answer.
+"""
+
+import hashlib
+import json
+import os
+import random
+import tempfile
+
+from mckpt_tests.checks import expect_equal, need
+from mckpt_tests.program import run_mckpt
+
+need("numpy")
+import numpy as np  # noqa: E402
+
+# ---- The parts of arrays that a cell has
+
+
+class Cell:
+    """Rank t of T tensor-parallel ones, x of X expert-parallel ones, stage p of P."""
+
+    def __init__(self, t, T, x, X, p, P):
+        self.t, self.T, self.x, self.X, self.p, self.P = t, T, x, X, p, P
+
+    def col(self, a):
+        return np.split(a, self.T, axis=0)[self.t]
+
+    def row(self, a):
+        return np.split(a, self.T, axis=1)[self.t]
+
+    def glu(self, gate, up):
+        return np.concatenate([self.col(gate), self.col(up)])
+
+    def qkv(self, q, k, v, groups):
+        """Group by group: its queries, its keys, its values."""
+        parts = [a.reshape(groups, a.shape[0] // groups, *a.shape[1:]) for a in (q, k, v)]
+        fused = np.concatenate(parts, axis=1)
+        return self.col(fused.reshape(-1, *q.shape[1:]))
+
+    def joined(self, qkv, heads, groups, dim):
+        q, k, v = np.split(qkv, [heads * dim, (heads + groups) * dim])
+        return self.qkv(q, k, v, groups)
+
+    def sections(self, a, sizes):
+        """The cell's part of each block of rows."""
+        return np.concatenate([self.col(block) for block in np.split(a, np.cumsum(sizes)[:-1])])
+
+    def experts(self, n):
+        each = n // self.X
+        return [(j, self.x * each + j) for j in range(each)]
+
+    def layers(self, n):
+        each = n // self.P
+        return [(j, self.p * each + j) for j in range(each)]
+
+    @property
+    def first(self):
+        return self.p == 0
+
+    @property
+    def last(self):
+        return self.p == self.P - 1
+
+
+# ---- The tensors of a model
+
+
+class Tensors:
+    """Made when they are asked for, each of random bits."""
+
+    def __init__(self, r):
+        self.random, self.made = np.random.default_rng(r.randrange(2**32)), {}
+
+    def new(self, name, *shape, dtype="BF16"):
+        bits = {"BF16": np.uint16, "F32": np.float32, "I64": np.int64, "I32": np.int32}[dtype]
+        if dtype == "F32":
+            a = self.random.standard_normal(shape).astype(bits)
+        else:
+            a = self.random.integers(0, 2**14, shape).astype(bits)
+        self.made[name] = (dtype, a)
+        return a
+
+    def linear(self, name, rows, columns, bias=True):
+        out = [self.new(f"{name}.weight", rows, columns)]
+        return out + [self.new(f"{name}.bias", rows)] if bias else out[0]
+
+    def save(self, folder):
+        header, data, at = {}, [], 0
+        for name, (dtype, a) in self.made.items():
+            header[name] = {"dtype": dtype, "shape": list(a.shape), "data_offsets": [at, at + a.nbytes]}
+            data.append(a.tobytes())
+            at += a.nbytes
+        text = json.dumps(header).encode()
+        with open(os.path.join(folder, "model.safetensors"), "wb") as f:
+            f.write(len(text).to_bytes(8, "little") + text + b"".join(data))
+
+
+def bf16(a):
+    """To the nearest, ties to even."""
+    bits = a.view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+# ---- Blocks that the families share
+
+
+def sizes(r, T):
+    groups = T * r.randint(1, 2)
+    return dict(hidden_size=T * r.randint(2, 5), num_attention_heads=groups * r.randint(1, 3), num_key_value_heads=groups, intermediate_size=T * r.randint(2, 6),
+                vocab_size=T * r.randint(3, 9), num_hidden_layers=0, head_dim=r.randint(2, 5), tie_word_embeddings=False, hidden_act="silu", rms_norm_eps=1e-5)
+
+
+def embedding(h, held, t, cell, prefix, file, leaf="embed_tokens.weight"):
+    a = h.new(f"{file}{leaf}", t["vocab_size"], t["hidden_size"])
+    if cell.first:
+        held[f"{prefix}embedding.word_embeddings.weight"] = cell.col(a)
+    return a
+
+
+def output(h, held, t, cell, prefix, name, embedded, tied):
+    out = embedded if tied else h.new(name, t["vocab_size"], t["hidden_size"])
+    if cell.last and (not tied or not cell.first):
+        held[f"{prefix}output_layer.weight"] = cell.col(out)
+
+
+def attention(h, put, t, cell, file, dim, bias=False, norms=False, groups=None):
+    H, heads, groups = t["hidden_size"], t["num_attention_heads"], groups or t["num_key_value_heads"]
+    q, k, v = (h.new(f"{file}self_attn.{x}_proj.weight", n * dim, H) for x, n in (("q", heads), ("k", groups), ("v", groups)))
+    put("self_attention.linear_qkv.weight", cell.qkv(q, k, v, groups))
+    if bias:
+        q, k, v = (h.new(f"{file}self_attn.{x}_proj.bias", n * dim) for x, n in (("q", heads), ("k", groups), ("v", groups)))
+        put("self_attention.linear_qkv.bias", cell.qkv(q, k, v, groups))
+    if norms:
+        for x in "qk":
+            put(f"self_attention.{x}_layernorm.weight", h.new(f"{file}self_attn.{x}_norm.weight", dim))
+    put("self_attention.linear_proj.weight", cell.row(h.new(f"{file}self_attn.o_proj.weight", H, heads * dim)))
+
+
+def dense(h, put, cell, file, hidden, width):
+    put("mlp.linear_fc1.weight", cell.glu(h.new(f"{file}mlp.gate_proj.weight", width, hidden), h.new(f"{file}mlp.up_proj.weight", width, hidden)))
+    put("mlp.linear_fc2.weight", cell.row(h.new(f"{file}mlp.down_proj.weight", hidden, width)))
+
+
+def llama_layers(h, held, t, cell, prefix, file, dim, **how):
+    """Norms in front, in the linear layers."""
+    mine = dict((n, j) for j, n in cell.layers(t["num_hidden_layers"]))
+    for n in range(t["num_hidden_layers"]):
+        def put(name, a, n=n):
+            if n in mine:
+                held[f"{prefix}decoder.layers.{mine[n]}.{name}"] = a
+        at = f"{file}layers.{n}."
+        put("self_attention.linear_qkv.layer_norm_weight", h.new(f"{at}input_layernorm.weight", t["hidden_size"]))
+        attention(h, put, t, cell, at, dim, **how)
+        put("mlp.linear_fc1.layer_norm_weight", h.new(f"{at}post_attention_layernorm.weight", t["hidden_size"]))
+        dense(h, put, cell, at, t["hidden_size"], t["intermediate_size"])
+
+
+def final_norm(h, held, t, cell, prefix, name, leaf="decoder.final_layernorm.weight"):
+    a = h.new(name, t["hidden_size"])
+    if cell.last:
+        held[f"{prefix}{leaf}"] = a
+
+
+def whole(h, held, cell, prefix, file, shapes):
+    """A tower of Hugging Face's modules: every cell of the first stage has it."""
+    for name, *shape in shapes:
+        a = h.new(f"{file}{name}", *shape)
+        if cell.first:
+            held[f"{prefix}{name}"] = a
+
+
+def both(name, rows, *columns):
+    return [(f"{name}.weight", rows, *columns), (f"{name}.bias", rows)]
+
+
+# ---- The comparison
+
+
+def check(family, seed, experts=False, one_tensor_rank=False):
+    """`family` gives config.json, and fills the tensors and what the cell holds. Families with `experts` have ranks for them."""
+    r = random.Random(f"{family.__name__} {seed}")
+    T, P, X = r.choice([1, 2, 3, 4]), r.choice([1, 1, 2, 3]), r.choice([1, 2, 3]) if experts else 1
+    if one_tensor_rank:
+        T = 1
+    dp = X * r.randint(1, 2)
+    rank = r.randrange(T * dp * P)
+    inside = rank % (T * dp)
+    cell = Cell(inside % T, T, inside % X, X, rank // (T * dp), P)
+    h, held = Tensors(r), {}
+    config = family(r, h, held, cell)
+    if not config:
+        return
+    with tempfile.TemporaryDirectory(prefix="mckpt_formula_") as folder:
+        with open(os.path.join(folder, "config.json"), "w") as f:
+            json.dump({"torch_dtype": "bfloat16"} | config, f)
+        h.save(folder)
+        run = run_mckpt("ls", folder, "--as", "megatron", "--tp", str(T), "--pp", str(P), "--ep", str(X), "--dp", str(dp), "--rank", str(rank), "--digest", "--json", "-q")
+        if run.returncode:
+            return expect_equal(f"{family.__name__} {seed}", [run.stdout + run.stderr], [""])
+        got = sorted(f"{t['name']} {t['shape']} {t['sha256']}" for t in json.loads(run.stdout)["tensors"])
+    want = sorted(f"{name} {list(a.shape)} {hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest()}" for name, a in held.items())
+    expect_equal(f"{family.__name__} {seed} tp {T} pp {P} ep {X} rank {rank}", got, want)
