@@ -1,6 +1,6 @@
-// The unit of a layer has the layer's number, and so have its experts: they are a group of their own anyway. Stacks have
-// the number of their first layer under v1, and numbers behind those of all layers under v2, where a layer in a stack
-// may be a unit too.
+// The unit of a layer has the layer's number, and so have its experts: they are a group of their own anyway. Numbers of
+// stacks are those of their first layers under v1. Under v2 a layer in a stack may be a unit too, and stacks have numbers
+// behind those of all layers.
 #include "mappings/fsdp/units.h"
 
 #include "core/fsdp/param_groups.h"
