@@ -19,6 +19,7 @@
 #include "hf/model_options.h"
 #include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
+#include "mappings/fsdp/fp8.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
@@ -102,6 +103,24 @@ void LsAs::refuse_unmatched(const ModelMap& map, const RunSetup& setup) const {
   rules.refuse_unmatched(std::ssize(names), [&](i64 i) -> std::string_view { return names[i]; });
 }
 
+namespace {
+
+// Weights in 8 bits are bytes at run time, made by Transformer Engine.
+void show_fp8(const std::vector<ModelParameter>& parameters, FsdpSetup setup, bool digest,
+              std::vector<HeldTensor>& held) {
+  if (setup.fp8 == Fp8Recipe::kNone) return;
+  setup.saved = false;
+  refuse_fp8(parameters, setup);
+  if (digest)
+    throw Error(Code::kUsage, "the bytes of weights in 8 bits are not known")
+        .note("Transformer Engine makes them, with scales of its own")
+        .help("leave out --digest, or --fp8-recipe");
+  for (HeldTensor& h : held)
+    if (is_fp8_weight(*h.parameter, setup)) h.dtype = DType::kU8;
+}
+
+}  // namespace
+
 Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorChoice& choice, bool digest,
                int threads) {
   Grid grid = run_.grid.grid();
@@ -135,6 +154,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   std::vector<HeldTensor> held =
       fsdp ? held_as_saved(parameters, FsdpLayout(parameters, map.model(), grid, sharding), holder, types)
            : held_at_run_time(parameters, holder, types);
+  if (!fsdp) show_fp8(parameters, sharding, digest, held);
   refuse_unmatched(map, setup);
   choose(choice, held);
 
