@@ -124,6 +124,13 @@ void fields(mckpt::Fsdp& o, FieldVisitor& v) {
      .help =
          "whether the stacks of a hybrid model are FSDP units: its groups, or without groups the whole stack"},
     o.hybrid_stack_units);
+  v({.name = "fp8_recipe",
+     .value = "NAME",
+     .words = "none tensorwise delayed blockwise mxfp8",
+     .only = true,
+     .help =
+         "recipe of weights that the run has in 8 bits (fp8_param_gather in Megatron): none, tensorwise, delayed, blockwise or mxfp8; they have buffers of their own, and checkpoints their fp32 main weights"},
+    o.fp8_recipe);
   v({.name = "units_for",
      .value = "WHICH",
      .flags = "fsdp-units-for",

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "mappings/fsdp/fp8.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/fsdp/units.h"
 #include "mappings/model/parameter.h"
@@ -64,10 +65,12 @@ std::vector<GroupMember> members_of(const std::vector<ModelParameter>& parameter
 std::vector<FsdpGroup> packed_groups(const std::vector<ModelParameter>& parameters,
                                      std::span<const GroupMember> members, const Grid& grid,
                                      const FsdpSetup& setup) {
+  refuse_fp8(parameters, setup);
   std::vector<Parameter> list;
   for (const GroupMember& m : members) {
     const ModelParameter& p = at(parameters, m.parameter);
-    list.push_back({p.shape(), p.dtype, p.expert(), p.trainable, false, m.unit});
+    const DType type = is_fp8_weight(p, setup) ? DType::kF8E4M3 : p.dtype;
+    list.push_back({p.shape(), type, p.expert(), p.trainable, false, m.unit});
   }
   std::vector<FsdpGroup> groups;
   for (Bucket& bucket : buckets_of(list, grouping_of(setup))) {
@@ -77,7 +80,9 @@ std::vector<FsdpGroup> packed_groups(const std::vector<ModelParameter>& paramete
       member = members[member].parameter;
     }
     i64 ranks = bucket.expert ? grid.edp() : grid.dp * grid.cp;
-    FlatBuffer buffer = pack(shapes, {setup.engine, setup.strategy, ranks, grid.hsdp, grid.outer});
+    const bool fp8 = is_fp8_weight(at(parameters, bucket.members[0]), setup);
+    FlatBuffer buffer = pack(
+        shapes, {setup.engine, setup.strategy, ranks, grid.hsdp, grid.outer, fp8 ? block_rows(setup) : 1});
     groups.push_back({std::move(bucket), std::move(buffer)});
   }
   return groups;

@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
 #include "core/items/item_run.h"
+#include "mappings/fsdp/fp8.h"
 #include "mappings/fsdp/model_packing.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/model/parameter.h"
@@ -69,7 +70,10 @@ class Sum {
     return by;
   }
 
-  DType gradients_of(const GroupFacts& f) const { return types_.gradients.value_or(f.dtype); }
+  // Gradients of 8-bit weights are in bf16 where the run chooses no type.
+  DType gradients_of(const GroupFacts& f) const {
+    return types_.gradients.value_or(f.dtype == DType::kF8E4M3 ? DType::kBF16 : f.dtype);
+  }
 
  private:
   bool v2() const { return setup_.engine == Engine::kV2; }
@@ -81,7 +85,8 @@ class Sum {
 
   void add(const FlatBuffer& buffer, const GroupFacts& f, std::vector<ByShard>& by, RankMemory& out) const {
     const bool no_buffer = setup_.strategy == Strategy::kNoShard && !v2();  // the model's own tensors
-    add_buffer(f.dtype, sharded_.weights ? parts_ : 0, out.weights, buffer, f, by, no_buffer);
+    for (i64 copy = 0; copy < (f.dtype == DType::kF8E4M3 ? weight_copies(setup_) : 1); copy++)
+      add_buffer(f.dtype, sharded_.weights ? parts_ : 0, out.weights, buffer, f, by, no_buffer);
     if (has_main(f)) add_buffer(*types_.main, sharded_.main ? 1 : 0, out.main_weights, buffer, f, by, false);
     if (!f.trainable) return;
     add_buffer(gradients_of(f), sharded_.gradients ? parts_ : 0, out.gradients, buffer, f, by, false);

@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
+#include "mappings/fsdp/fp8.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/fsdp/setup.h"
 #include "mappings/fsdp/units.h"
@@ -62,7 +63,7 @@ ModelPacking packing_of(const std::vector<ModelParameter>& parameters, const Gri
                      .unit_class = module.layer,
                      .expert = group.bucket.expert,
                      .trainable = p.trainable,
-                     .dtype = p.dtype,
+                     .dtype = is_fp8_weight(p, setup) ? DType::kF8E4M3 : p.dtype,
                      .ranks = group.bucket.expert ? grid.edp() : grid.dp * grid.cp};
     measure(group.buffer, facts);
     if (setup.strategy != Strategy::kNoShard) facts.cuts = row_cuts(group.buffer);

@@ -25,7 +25,7 @@ struct FsdpSetup;
 struct GroupFacts {
   std::string unit;            // the module of its FSDP unit, "decoder.layers.0"; "" outside units
   bool stack = false;          // the unit is a HybridStack
-  bool experts_alone = false;  // it is the experts of a layer that is no unit
+  bool experts_alone = false;  // the unit is experts, of a layer that is none
   UnitClass unit_class = UnitClass::kNone;  // of the unit, or of the first layer in its stack
   bool expert = false, trainable = true;
   DType dtype = DType::kBF16;  // at run time

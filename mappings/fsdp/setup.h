@@ -13,6 +13,9 @@ enum class SavedKeys : u8 {
   kStateDict,    // "model.<param>", every parameter whole: what Megatron-FSDP v2 saves
 };
 
+// How weights are quantised that a run has in 8 bits (fp8.h); kNone: it has none.
+enum class Fp8Recipe : u8 { kNone, kTensorwise, kDelayed, kBlockwise, kMxfp8 };
+
 // From the options of a conversion, or from the checkpoint that is resharded. The default is
 // optim_grads_params of v1 with all layers as units, and no cut by size.
 struct FsdpSetup {
@@ -22,6 +25,7 @@ struct FsdpSetup {
   bool transformer_units = true, mamba_units = true;  // the classes of layers that are units
   bool hybrid_stack_units = false;  // stacks of a hybrid model are units, and own the layers inside them
   i64 bucket_items = 0;             // size at which to cut outside units; 0: not at all
+  Fp8Recipe fp8 = Fp8Recipe::kNone;
   SavedKeys keys = SavedKeys::kFsdpDtensor;
   bool saved = true;  // false: accept layouts that ranks can hold but not save
 

@@ -1,6 +1,5 @@
-// The unit of a layer has the layer's number, and so have its experts: they are a group of their own anyway. Stacks have
-// the number of their first layer under v1, and numbers behind those of all layers under v2, where a layer in a stack
-// may be a unit too.
+// Layers give their units their numbers, and so do experts: they are a group of their own anyway. v1 gives a stack the
+// number of its first layer. Layers in a stack may be units too with v2, which numbers stacks behind all layers.
 #include "mappings/fsdp/units.h"
 
 #include "core/fsdp/param_groups.h"

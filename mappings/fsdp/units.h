@@ -29,7 +29,7 @@ enum class UnitClass : u8;
 struct UnitModule {
   std::string name{};    // at run time: "decoder.layers.0"
   bool stack = false;    // a HybridStack
-  bool experts = false;  // the experts of a layer that is no unit
+  bool experts = false;  // experts whose layer is none
   UnitClass layer{};     // of the unit, or of the first layer in its stack
 };
 

@@ -29,9 +29,9 @@ namespace mckpt::impl {
 namespace {
 
 // The options that only Megatron-FSDP has.
-constexpr const char* kOfFsdp[] = {"--engine",   "--strategy",      "--fsdp-unit", "--fsdp-units-for",
-                                   "--freeze",   "--bucket-size",   "--hsdp",      "--hsdp-outer",
-                                   "--spelling", "--hybrid-pattern"};
+constexpr const char* kOfFsdp[] = {"--engine",     "--strategy", "--fsdp-unit",     "--fsdp-units-for",
+                                   "--fp8-recipe", "--freeze",   "--bucket-size",   "--hsdp",
+                                   "--hsdp-outer", "--spelling", "--hybrid-pattern"};
 
 MemoryPicture::Row picture_row(const MemoryRow& row) {
   const RankMemory& m = row.memory;

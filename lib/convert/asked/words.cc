@@ -158,6 +158,12 @@ FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid) {
                          fsdp.units_for, "units_for");
   s.transformer_units = fsdp.transformer_units, s.mamba_units = fsdp.mamba_units;
   s.hybrid_stack_units = fsdp.hybrid_stack_units;
+  s.fp8 = word_in<Fp8Recipe>({{"none", Fp8Recipe::kNone},
+                              {"tensorwise", Fp8Recipe::kTensorwise},
+                              {"delayed", Fp8Recipe::kDelayed},
+                              {"blockwise", Fp8Recipe::kBlockwise},
+                              {"mxfp8", Fp8Recipe::kMxfp8}},
+                             fsdp.fp8_recipe, "fp8_recipe");
   i64 default_size = default_bucket_items(s.engine, grid.dp * grid.cp);
   s.bucket_items = fsdp.bucket_size.value_or(default_size);
   return s;

@@ -6,6 +6,8 @@
 
 #include "convert/dialects/fsdp/run.h"
 #include "convert/open/source_model.h"
+#include "core/base/error.h"
+#include "mappings/fsdp/fp8.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/respelling.h"
@@ -25,6 +27,15 @@ std::optional<LayerPattern> pattern_of(const std::string& text) {
   return parse_pattern(text, Dialect::kGrouped);
 }
 
+// Weights in 8 bits are bytes at run time, made by Transformer Engine.
+void show_fp8(const std::vector<ModelParameter>& parameters, FsdpSetup setup, std::vector<HeldTensor>& held) {
+  if (setup.fp8 == Fp8Recipe::kNone) return;
+  setup.saved = false;
+  refuse_fp8(parameters, setup);
+  for (HeldTensor& h : held)
+    if (is_fp8_weight(*h.parameter, setup)) h.dtype = DType::kU8;
+}
+
 }  // namespace
 
 RankShare::RankShare(const std::string& path, ShareRun run, i64 rank, ShareForm form, bool values)
@@ -36,6 +47,10 @@ RankShare::RankShare(const std::string& path, ShareRun run, i64 rank, ShareForm 
   const ModelMap& map = *model_.map;
   const bool fsdp = form != ShareForm::kAtRunTime;
   if (fsdp) refuse_unlike_v2(run_.grid, run_.fsdp);
+  if (!fsdp && values && run_.fsdp.fp8 != Fp8Recipe::kNone)
+    throw Error(Code::kUsage, "the bytes of weights in 8 bits are not known")
+        .note("Transformer Engine makes them, with scales of its own")
+        .help("leave out digests, or `fp8_recipe`");
   setup_ = {vocab_rows(map.model(), map.family(), run_.grid.tp, run_.values.vocab),
             run_.values.params_dtype.of(map.model()), pattern_ ? &*pattern_ : nullptr, run_.spelling};
   types_ = {run_.values.dtype, [this](std::string_view name) { return run_.values.rules.of(name); }};
@@ -51,7 +66,11 @@ RankShare::RankShare(const std::string& path, ShareRun run, i64 rank, ShareForm 
 
 std::vector<HeldTensor> RankShare::held(ShareForm form) const {
   const HolderRank holder{model_.map->model(), run_.grid, cell_};
-  if (form == ShareForm::kAtRunTime) return held_at_run_time(parameters_, holder, types_);
+  if (form == ShareForm::kAtRunTime) {
+    std::vector<HeldTensor> held = held_at_run_time(parameters_, holder, types_);
+    show_fp8(parameters_, run_.fsdp, held);
+    return held;
+  }
   FsdpSetup sharding = run_.fsdp;
   sharding.saved = form == ShareForm::kSaved;
   const FsdpLayout layout(parameters_, model_.map->model(), run_.grid, sharding);

@@ -57,10 +57,11 @@ i64 chunk_of_v1(const FlatBuffer& b) {
   return chunk;
 }
 
-// The least common multiple of all rows, so that every boundary of chunks is between rows.
-i64 chunk_of_v2(const FlatBuffer& b) {
+// The least common multiple of all rows, or of blocks of them, so that every boundary of chunks is between these.
+i64 chunk_of_v2(const FlatBuffer& b, i64 block_rows) {
   i64 chunk = 1;
-  for (const PackedParameter& p : b.parameters) chunk = lcm_items(chunk, p.row_items);
+  for (const PackedParameter& p : b.parameters)
+    chunk = lcm_items(chunk, checked_mul(p.row_items, block_rows, "a block of rows"));
   return chunk;
 }
 
@@ -68,7 +69,7 @@ i64 chunk_of_v2(const FlatBuffer& b) {
 // of its own row; v1 begins them anywhere, which is why v1 can cut rows.
 class Fragments {
  public:
-  Fragments(FlatBuffer& b, Engine engine) : engine_(engine) {
+  Fragments(FlatBuffer& b, Engine engine, i64 block_rows) : engine_(engine), block_rows_(block_rows) {
     for (i64 id : b.order)
       if (PackedParameter& p = b.parameters[index(id)]; p.items < b.chunk_items) tried_.push_back(&p);
     if (engine == Engine::kV2)
@@ -112,7 +113,9 @@ class Fragments {
     std::size_t position = 0;
   };
 
-  i64 align_of(const PackedParameter& p) const { return engine_ == Engine::kV2 ? p.row_items : 1; }
+  i64 align_of(const PackedParameter& p) const {
+    return engine_ == Engine::kV2 ? p.row_items * block_rows_ : 1;
+  }
 
   // The first fragment from `turn` on that fits between gap and end. Fragments of one alignment would begin
   // at the same place, so only their size decides.
@@ -136,6 +139,7 @@ class Fragments {
   }
 
   Engine engine_;
+  i64 block_rows_;
   std::vector<PackedParameter*> tried_;
   std::vector<bool> placed_;    // one per turn
   std::vector<Class> classes_;  // one per alignment
@@ -144,8 +148,8 @@ class Fragments {
 // Sets every offset and returns the end of the last parameter. A parameter that does not end on a multiple of
 // the chunk size leaves a gap. It is paired with the first later parameter whose own remainder fits into the
 // gap: that one is placed so that it begins with its remainder. Fragments fill what is still free.
-i64 place_all(FlatBuffer& b, Engine engine) {
-  Fragments fragments(b, engine);
+i64 place_all(FlatBuffer& b, const Packing& how) {
+  Fragments fragments(b, how.engine, how.block_rows);
   i64 chunk = b.chunk_items, end = 0;
   std::vector<i64> regular, remainders;
   for (i64 id : b.order) {
@@ -220,8 +224,8 @@ FlatBuffer pack(std::span<const Shape> shapes, const Packing& how) {
     std::stable_sort(b.order.begin(), b.order.end(), [&](i64 x, i64 y) {
       return b.parameters[index(x)].row_items > b.parameters[index(y)].row_items;
     });
-  b.chunk_items = v1 ? chunk_of_v1(b) : chunk_of_v2(b);
-  b.bucket_items = place_all(b, how.engine);
+  b.chunk_items = v1 ? chunk_of_v1(b) : chunk_of_v2(b, how.block_rows);
+  b.bucket_items = place_all(b, how);
   b.shards = place_of(0, how.ranks, how.hsdp, how.outer).world;
   // v2 pads for every rank of the mesh; v1 for the ranks that hold different shards, and not at all if there
   // are none.

@@ -34,6 +34,8 @@ Cell cell_in(const LiveSetup& setup, const Comm& world) {
   check_grid(setup.grid);
   refuse_pipeline(setup.grid);
   refuse_unlike_v2(setup.grid, setup.fsdp);
+  if (setup.fsdp.fp8 != Fp8Recipe::kNone)
+    throw Error(Code::kBadLayout, "a live model has no weights in 8 bits").help("leave out `fp8_recipe`");
   if (setup.grid.world() != world.size())
     throw Error(Code::kBadGrid, "the number of ranks of the job is not that of the grid")
         .expected(cat(setup.grid.world(), " (", to_string(setup.grid), ")"))

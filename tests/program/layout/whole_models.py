@@ -327,9 +327,8 @@ class Text(unittest.TestCase):
                                     (2, "there is no such group", [TINY_MODEL, "--group", 9]),
                                     (2, "--assets has a meaning only for a checkpoint", [TINY_MODEL, "--assets", "x"]),
                                     (2, "Megatron-FSDP has no pipeline stages", [TINY_MODEL, "--pp", 2]),
-                                    (2, "Megatron-FSDP v2 has no pipeline", [TINY_MODEL, "--engine", "v2", "--pp", 2]),
+                                    (2, "Megatron-FSDP has no pipeline", [TINY_MODEL, "--engine", "v2", "--pp", 2]),
                                     (2, "only optim_grads_params", [TINY_MODEL, "--engine", "v2", "--dp", 4, "--hsdp", 2, "--hsdp-outer", "shard", "--strategy", "optim"]),
-                                    (2, "models with experts have no HSDP instances", [TINY_MODEL, "--engine", "v2", "--dp", 2, "--hsdp", 2]),
                                     (2, "v2 stores every parameter as fp32", [TINY_MODEL, "--engine", "v2", "--dtype", "bf16"]),
                                     (2, "the shape is not valid", ["no-such-model"])):
             done = run_mckpt("layout", *args)

@@ -55,7 +55,7 @@ def class_of(name, module, hybrid):
 
 
 def placements(axes):
-    """What each strategy makes of an axis: parameters, gradients, states of the optimizer."""
+    """Parameters, gradients and states of the optimizer on each axis, by its strategy."""
     from megatron_fsdp.experimental import Flat, Partial, Placements, Replicate
 
     average = Partial(dist.ReduceOp.AVG)
@@ -70,7 +70,7 @@ def placements(axes):
 
 
 def meshes(run):
-    """Of dense parameters, and of the experts of this rank."""
+    """One for dense parameters, one for the experts of this rank."""
     from torch.distributed.device_mesh import init_device_mesh
 
     mesh, ep = run["mesh"], run["ep"]

@@ -8,6 +8,8 @@
 namespace mckpt::impl {
 
 void follow_engine(const FsdpSetup& fsdp, RunSetup& run, StoredTypes& types) {
+  // Weights in 8 bits have main weights, and a run has these of all parameters that it trains.
+  if (fsdp.fp8 != Fp8Recipe::kNone && !types.main_dtype) types.main_dtype = DType::kF32;
   if (!fsdp.saves_state_dict()) return;
   run.whole = types.frozen_have_main = true;
   types.main_dtype = DType::kF32;

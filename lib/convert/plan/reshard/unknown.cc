@@ -60,6 +60,10 @@ NameSet<std::string> trained_by(const CheckpointModel& model) {
 std::optional<ListedParameters> set_up_unknown(const ReshardSource& source, const ReshardOptions& options,
                                                FsdpRun& run, Notes& notes) {
   refuse_ranks(source, run.grid);
+  if (run.fsdp.fp8 != Fp8Recipe::kNone)
+    throw Error(Code::kBadLayout, "which weights of a model without a table are of 8 bits is not known")
+        .note("they are those of Transformer Engine's linear layers")
+        .help("leave out `fp8_recipe`");
   // Engine v2 never cuts a row, whatever shapes are packed beside each other.
   run.fsdp.engine = Engine::kV2;
   std::optional<ListedParameters> listed;

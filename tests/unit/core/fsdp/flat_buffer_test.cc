@@ -296,7 +296,7 @@ TEST(FlatBuffer, AgreesWithMegatronFsdp) {
   }
 }
 
-// What v2 itself made of lists of shapes under every strategy of one and two axes of its mesh.
+// Lists of shapes as v2 itself packed them, under every strategy of one and two axes of its mesh.
 TEST(FlatBuffer, AgreesWithV2UnderEveryStrategy) {
   GoldenJson runs = read_golden("layout/v2_strategies.json");
   i64 packed = 0, refused = 0;
