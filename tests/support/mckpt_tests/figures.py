@@ -59,6 +59,8 @@ def counted(promise, what, asked):
     yield count
     wanted = count.of if count.of is not None else count.tried
     reached = f"{count.good:,} of {count.tried:,}" + (f" ({count.also})" if count.also else "")
+    if count.tried < wanted and not time_is_left():
+        reached += "; the time was over"
     tell(promise, what, f"{wanted:,}", reached, count.tried > 0 and count.tried >= wanted and count.good == count.tried, time.time() - begin)
 
 
