@@ -121,12 +121,13 @@ void read_pixtral(const ConfigFields& top, ModelConfig& m) {
   v.merge = read_merge(top.with_defaults(R"({"spatial_merge_size": 2})"));
 }
 
-// The pooling head that SigLIP can have is not part of these models.
+// The pooling head that SigLIP can have is not part of these models: Megatron-Bridge builds the tower without it, also where
+// the config does not mention it. Tensors of a head are then read by no parameter, which is refused by their names.
 void read_siglip(const ConfigFields& vision, ModelConfig& m) {
   ConfigFields c =
       vision.with_defaults(R"({"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
       "num_attention_heads": 12, "num_channels": 3, "image_size": 224, "patch_size": 16})");
-  if (c.flag_or("vision_use_head", true))
+  if (c.flag_or("vision_use_head", false))
     throw c.unsupported("vision_use_head", "is not false; Megatron's model has no tensors of a pooling head");
   read_tower(c, m.vision_tower, "num_attention_heads", "num_hidden_layers");
   m.vision.in_channels = c.size("num_channels");

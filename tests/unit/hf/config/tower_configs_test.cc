@@ -20,7 +20,7 @@ TEST(TowerConfigs, FilesOfTheHubLeaveOutWhatIsTheDefaultOfTheClass) {
   HfConfig gemma = read_hf_config(R"({"model_type": "gemma3", "text_config": {"hidden_size": 2560,
       "intermediate_size": 10240, "model_type": "gemma3_text", "num_hidden_layers": 34},
       "vision_config": {"hidden_size": 1152, "image_size": 896, "intermediate_size": 4304, "num_attention_heads": 16,
-      "num_hidden_layers": 27, "patch_size": 14, "vision_use_head": false}})");
+      "num_hidden_layers": 27, "patch_size": 14}})");
   const ModelConfig& m = gemma.model;
   EXPECT_EQ((std::vector<i64>{m.vocab, m.text.heads, m.text.kv_groups, m.text.head_dim, m.vision.positions,
                               m.vision.in_channels, m.vision_tower.head_dim}),
