@@ -22,6 +22,14 @@ std::string words_of(const PythonRun& run) {
   return escaped(text, 600);
 }
 
+[[noreturn]] void refuse_no_answer(const PythonRun& run, const LogitsOptions& options) {
+  Error e(Code::kModuleMissing, "Python ended before it had an answer");
+  e.file(options.python)
+      .found(run.status > 128 ? cat("signal ", run.status - 128) : cat("exit status ", run.status));
+  if (const std::string words = words_of(run); !words.empty()) e.note(words);
+  throw e;
+}
+
 PythonRun run_script(std::vector<std::string> arguments, const LogitsOptions& options,
                      const std::function<bool()>& keep_on) {
   if (options.trust_remote_code) arguments.emplace_back("--trust-remote-code");
@@ -41,11 +49,7 @@ PythonRun run_script(std::vector<std::string> arguments, const LogitsOptions& op
                   : "--trust-remote-code runs code that comes with the model; or leave out --logits");
   if (run.status == kFailed)
     throw Error(Code::kModuleMissing, "transformers did not compute the logits").found(words);
-  Error e(Code::kModuleMissing, "Python ended before it had an answer");
-  e.file(options.python)
-      .found(run.status > 128 ? cat("signal ", run.status - 128) : cat("exit status ", run.status));
-  if (!words.empty()) e.note(words);
-  throw e;
+  refuse_no_answer(run, options);
 }
 
 std::optional<i64> count_of(const JsonValue& answer, std::string_view key) {
@@ -72,7 +76,12 @@ LogitsAnswer compare_logits(const std::string& exported, const std::string& orig
   std::string_view text = run.output;
   while (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   if (const std::size_t line = text.rfind('\n'); line != text.npos) text.remove_prefix(line + 1);
-  const JsonValue answer = parse_json(text, JsonNumbers::kPython);
+  JsonValue answer;
+  try {
+    answer = parse_json(text, JsonNumbers::kPython);
+  } catch (const Error&) {
+    refuse_no_answer(run, options);
+  }
   LogitsAnswer out;
   out.equal = run.status == kSame;
   out.tokens = count_of(answer, "tokens").value_or(0), out.layers = count_of(answer, "layers").value_or(0);

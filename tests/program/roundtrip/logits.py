@@ -46,13 +46,17 @@ expect("logits   equal: logits of 16 tokens and all 2 layers, bit for bit" in ru
 stand_in = os.path.join(work.name, "stand_in")
 ANSWER = {"equal": False, "tokens": 16, "layers": 2, "first_layer": 1, "largest_difference": 0.25, "relative_l2": 1e-05, "same_next_tokens": 15}
 with open(stand_in, "w") as f:
-    f.write("#!/bin/sh\ncase \"$*\" in *--check*) exit 0;; esac\necho words of a library\n"
+    f.write("#!/bin/sh\n[ \"$3\" != --check ] || exit 0\necho words of a library\n"
             f"echo '{json.dumps(ANSWER | {'line': 'not equal: layer 1 is the first'})}'\nexit 1\n")
 os.chmod(stand_in, 0o755)
 told = json.loads(ended(roundtrip(TINY_MODEL, "--logits", "--no-sync", "--json", python=stand_in), 1).stdout)
 expect(told["logits"] == ANSWER and told["equal"] is False and told["ok"] is False, f"{told['logits']}")
 expect(told["differences"] == ["the logits: not equal: layer 1 is the first"], f"{told['differences']}")
 ended(roundtrip(TINY_MODEL, "--logits", "--no-sync", python=stand_in), 1, "logits   not equal: layer 1 is the first", "NOT EQUAL")
+
+with open(stand_in, "w") as f:
+    f.write("#!/bin/sh\nexit 0\n")
+ended(roundtrip(TINY_MODEL, "--logits", "--no-sync", python=stand_in), 3, "MC0004", "Python ended before it had an answer", "exit status 0")
 
 # Refused before the model is loaded.
 unknown = os.path.join(work.name, "unknown")
