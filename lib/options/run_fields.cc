@@ -149,10 +149,11 @@ void fields(mckpt::Fsdp& o, FieldVisitor& v) {
 
 void spelling_field(std::vector<std::string>& words, FieldVisitor& v, bool rank_files) {
   const std::string help = cat(
-      "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own",
+      "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like)",
       rank_files
           ? ", mtp-transformer-layer (transformer_layer for MTP's mtp_model_layer, as in Megatron-Core up to 0.16)"
-          : "");
+          : "",
+      ", or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own");
   v({.name = "spelling",
      .value = "WORDS",
      .words = rank_files ? "submodule-conv unfused-norms mtp-transformer-layer usual"

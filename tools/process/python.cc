@@ -28,6 +28,7 @@ namespace {
 constexpr std::string_view kWithoutFolder = "import sys\nif sys.path and not sys.path[0]: del sys.path[0]\n";
 // Variables by which launchers tell a process that it is a rank.
 constexpr std::string_view kOfLaunchers[] = {"OMPI_", "PMIX_", "PMI_", "PRTE_", "HYDRA_", "MPI_LOCAL"};
+constexpr std::string_view kOffline = "HF_HUB_OFFLINE=1";  // the models are in folders
 
 class MemoryFile {
  public:
@@ -55,8 +56,8 @@ std::vector<std::string> environment() {
   for (char** one = environ; *one; one++)
     if (std::string_view variable = *one; std::ranges::none_of(
             kOfLaunchers, [&](std::string_view front) { return variable.starts_with(front); }))
-      out.emplace_back(variable);
-  out.emplace_back("HF_HUB_OFFLINE=1");  // the models are in folders
+      if (!variable.starts_with(kOffline.substr(0, kOffline.find('=') + 1))) out.emplace_back(variable);
+  out.emplace_back(kOffline);
   return out;
 }
 
@@ -89,6 +90,8 @@ pid_t start(std::vector<std::string> words, const MemoryFile& output, const Memo
 int wait_for(pid_t child, const std::function<bool()>& keep_on) {
   for (int status = 0;; std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
     const pid_t ended = ::waitpid(child, &status, WNOHANG);
+    if (ended == child && !keep_on())  // the signal that ended Python was for both
+      throw Error(Code::kInterrupted, "Python was stopped before it was done");
     if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     if (ended < 0 && errno != EINTR)
       throw Error(Code::kReadFailed, "it is not known how Python ended").found(errno_text(errno));

@@ -66,7 +66,8 @@ std::optional<double> number_of(const JsonValue& answer, std::string_view key) {
 
 void check_logits(const std::string& folder, const LogitsOptions& options,
                   const std::function<bool()>& keep_on) {
-  run_script({"--check", folder}, options, keep_on);
+  const PythonRun run = run_script({"--check", folder}, options, keep_on);
+  if (run.status != kSame) refuse_no_answer(run, options);  // Python ends with 1 for what nobody caught, too
 }
 
 // Libraries may print before the answer, which is the last line.

@@ -78,7 +78,7 @@ std::optional<std::string> SourceArgs::patched(i64 object, std::span<const ArgCh
       return has_tensors(zip) ? record_with_pickle(zip, pickle) : dcp_object_record(pickle);
     });
   } catch (const Error& e) {
-    if (e.code() == Code::kReadFailed) throw;
+    if (e.is_of_the_moment() || e.code() == Code::kReadFailed || e.code() == Code::kInterrupted) throw;
     for (const ArgChange& change : changes) kept(change.name);
     return std::nullopt;
   }

@@ -32,16 +32,17 @@ bool is_hybrid(const ModelConfig& model) {
       model.text.layers, [](const LayerSpec& l) { return l.mixer == Mixer::kNone || l.ffn == Ffn::kNone; });
 }
 
-// The number behind "layers." at the front of the name, and what follows it: "3" and "mlp.x" of "layers.3.mlp.x".
+// The number behind "layers." at the front of the name, and what follows it: "3" and "mlp.x" of "layers.3.mlp.x". A number
+// that no model has is a name like any other.
 std::optional<std::pair<i64, std::string_view>> layer_in(std::string_view name) {
   constexpr std::string_view kLayers = "layers.";
   if (!name.starts_with(kLayers)) return std::nullopt;
   name.remove_prefix(kLayers.size());
-  i64 number = 0;
+  i32 number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   const std::size_t digits = static_cast<std::size_t>(end - name.data());
   if (error != std::errc() || number < 0 || digits >= name.size() || name[digits] != '.') return std::nullopt;
-  return std::pair(number, name.substr(digits + 1));
+  return std::pair(i64{number}, name.substr(digits + 1));
 }
 
 // The parameters of the model section, without what is in front of the decoder.

@@ -50,7 +50,7 @@ RankShare::RankShare(const std::string& path, ShareRun run, i64 rank, ShareForm 
   if (!fsdp && values && run_.fsdp.fp8 != Fp8Recipe::kNone)
     throw Error(Code::kUsage, "the bytes of weights in 8 bits are not known")
         .note("Transformer Engine makes them, with scales of its own")
-        .help("leave out digests, or `fp8_recipe`");
+        .help("leave out `fp8_recipe`, or what asks for values");
   setup_ = {vocab_rows(map.model(), map.family(), run_.grid.tp, run_.values.vocab),
             run_.values.params_dtype.of(map.model()), pattern_ ? &*pattern_ : nullptr, run_.spelling};
   types_ = {run_.values.dtype, [this](std::string_view name) { return run_.values.rules.of(name); }};

@@ -30,7 +30,13 @@ i64 rate_of(const ConfigFields& c, std::string_view word) {
         .expected("sliding_attention, compressed_sparse_attention or heavily_compressed_attention")
         .found(escaped(word));
   const i64 otherwise = near ? kNear : 128;
-  return c.has("compress_rates") ? c.object("compress_rates").size_or(word, otherwise) : otherwise;
+  const i64 rate = c.has("compress_rates") ? c.object("compress_rates").size_or(word, otherwise) : otherwise;
+  // Megatron tells the two kinds by their rates.
+  if ((rate == kNear) != near)
+    throw c.unsupported("compress_rates", cat("gives ", word, " a rate that says another kind of layer"))
+        .expected(near ? cat(kNear) : cat("another number than ", kNear))
+        .found(rate);
+  return rate;
 }
 
 std::vector<i64> rates(const ConfigFields& c) {

@@ -115,12 +115,15 @@ RankDump read_rank_dump(const std::string& path, const OpenOptions& opening) {
     RankDump dump{.path = path};
     std::set<std::string, std::less<>> names;
     const JsonValue rest = parse_json_list(json_text(file), "tensors", [&](JsonListed row) {
+      if (!row.name.empty())
+        throw Error(Code::kBadJson, "the tensors of a dump are no list").found(escaped(row.name, 80));
       dump.tensors.push_back(tensor_of(row.value));
       if (!names.insert(dump.tensors.back().name).second)
         throw Error(Code::kContradiction, "a dump of a rank has a tensor twice")
             .tensor(dump.tensors.back().name);
     });
     const std::string& schema = member(rest, "schema").string("schema");
+    member(rest, "tensors");
     if (schema != kRankDumpSchema)
       throw Error(Code::kBadJson, "the dump of a rank has another schema")
           .expected(kRankDumpSchema)

@@ -2,7 +2,6 @@
 #include "page/data/fused_picture.h"
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 
 #include "core/base/text.h"

@@ -199,14 +199,15 @@ void Resharding::set_up_run() {
   if (source_.any_model()) listed_ = set_up_unknown(source_, options_, run_, notes);
 }
 
-// Types are kept, except the types of v2's main weights. For an unknown model it is not known which tensors
+// Types are kept, except the types of main weights under v2 and of a run in 8 bits. For an unknown model it is not known which tensors
 // are weights.
 std::optional<DType> Resharding::type_of(std::string_view key) const {
   std::string name = *model_key(key);
   i32 t = model().tensor_of_key(name);
   if (t < 0) return std::nullopt;
   DType type = model().store().dtype(t);
-  return v2() && !source_.any_model() ? main_type(model().keys(), name, type) : type;
+  const bool saves_main = v2() || run_.fsdp.fp8 != Fp8Recipe::kNone;
+  return saves_main && !source_.any_model() ? main_type(model().keys(), name, type) : type;
 }
 
 }  // namespace mckpt::impl

@@ -75,7 +75,7 @@ bool can_be_opened(const std::string& folder, const OpenOptions& opening) {
   try {
     return open_store(folder, opening) != nullptr;
   } catch (const Error& e) {
-    if (e.code() == Code::kInterrupted) throw;
+    if (e.is_of_the_moment() || e.code() == Code::kInterrupted) throw;
     return false;
   }
 }
