@@ -123,7 +123,7 @@ RankDump read_rank_dump(const std::string& path, const OpenOptions& opening) {
             .tensor(dump.tensors.back().name);
     });
     const std::string& schema = member(rest, "schema").string("schema");
-    member(rest, "tensors");
+    member(rest, "tensors").array("tensors");
     if (schema != kRankDumpSchema)
       throw Error(Code::kBadJson, "the dump of a rank has another schema")
           .expected(kRankDumpSchema)
@@ -131,7 +131,7 @@ RankDump read_rank_dump(const std::string& path, const OpenOptions& opening) {
     dump.rank = member(rest, "rank").integer("rank"), dump.world = member(rest, "world").integer("world");
     if (dump.rank < 0 || dump.world <= dump.rank)
       throw Error(Code::kContradiction, "a dump is of a rank that its run does not have")
-          .expected(cat("0 to ", dump.world - 1))
+          .expected(dump.world > 0 ? cat("0 to ", dump.world - 1) : "a run of at least one rank")
           .found(dump.rank);
     return dump;
   });

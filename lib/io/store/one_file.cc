@@ -21,6 +21,11 @@ class OneFile final : public StoreView {
     for (i64 t = 0; t < source().tensor_count(); t++) add_tensor(t);
     for (i64 o = 0; o < std::ssize(source().objects()); o++) add_object(o);
     add_shard_finding();
+    for (const Finding& f : source().findings())
+      if (f.code == Code::kRecordOutside && f.file == source().files()[file].path) {
+        findings_.push_back(f);
+        findings_.back().file = root_;
+      }
   }
 
   i64 tensor_count() const override { return std::ssize(tensors_); }

@@ -7,6 +7,7 @@
 #include "convert/optimizer/empty_shards.h"
 #include "convert/optimizer/lint.h"
 #include "convert/optimizer/read_content.h"
+#include "io/store/lone_shard.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"
 
@@ -22,7 +23,10 @@ bool is_told(const Finding& finding, const VerifyReport& report) {
 
 void add_check(const Store& store, const OptimizerContent& content, VerifyReport& report) {
   std::vector<Finding> found = lint(content);
-  std::erase_if(found, [&](const Finding& f) { return is_told(f, report); });
+  // States that are not in the file of one rank are in the others.
+  const bool alone = is_lone_shard(store);
+  std::erase_if(
+      found, [&](const Finding& f) { return is_told(f, report) || (alone && f.code == Code::kCounterpart); });
   Check check{.name = "groups", .status = status_of(found), .unit = "parameters"};
   const bool has_states =
       std::ranges::any_of(content.parameters, [](const auto& p) { return !p.states.empty(); });

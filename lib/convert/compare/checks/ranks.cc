@@ -9,11 +9,13 @@
 #include "convert/dialects/ranks/copies.h"
 #include "convert/open/checkpoint.h"
 #include "convert/open/open.h"
+#include "convert/open/shard_facts.h"
 #include "convert/open/source_model.h"
 #include "convert/open/unsaid_order.h"
 #include "core/base/error.h"
 #include "io/dcp/dcp.h"
 #include "io/store/finding.h"
+#include "io/store/lone_shard.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"
@@ -68,11 +70,35 @@ void check_dcp_files(const Store& store, VerifyReport& report) {
              {});
 }
 
+// A file of Megatron's ranks has plain tensors: its args and names alone say that there are other ranks. False for
+// other files.
+bool check_rank_file(const Store& store, VerifyReport& report) {
+  const std::optional<ShardFacts> facts = is_lone_shard(store) ? std::nullopt : shard_facts(store);
+  if (!facts) return false;
+  const i64 parts = std::ranges::count_if(
+      facts->tensors, [](const ShardTensor& t) { return t.whole.value_or(std::vector<i64>{-1}) != t.local; });
+  std::vector<Finding> found(2);
+  found[0].code = Code::kShardAlone, found[0].file = store.root(), found[0].warning = true;
+  found[0].message = cat("the file has what ", to_string(*facts), " has"), found[0].help = kNameAllRanks;
+  found[1].code = Code::kChunkHole, found[1].help = kNameAllRanks;
+  found[1].message =
+      cat(parts == 0 ? std::string() : cat("of ", counted(parts, "tensor"), " a part alone is here: "),
+          "that the files of all ranks make the whole is not seen in one");
+  report.add({.name = "ranks",
+              .status = Check::Status::kFail,
+              .count = store.tensor_count() - parts,
+              .unit = "tensors",
+              .unseen = parts,
+              .unseen_is = "with a part alone"},
+             std::move(found));
+  return true;
+}
+
 }  // namespace
 
 void check_ranks(const Store& store, const std::optional<std::string>& assets, int threads,
                  Observer& observer, VerifyReport& report) {
-  if (!is_sound(store)) return;
+  if (!is_sound(store) || check_rank_file(store, report)) return;
   if (store.driver().zero) return note_order(store, report);
   if (format_family(store.format()) == FormatFamily::kTorch && order_is_unsaid(store))
     return note_order(store, report);

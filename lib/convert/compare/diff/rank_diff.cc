@@ -113,6 +113,8 @@ class RankDiff {
     for (const DumpedTensor& t : dump_.tensors) {
       auto at = expected_->by_name.find(bare_name(t.name));
       const HeldTensor* h = at == expected_->by_name.end() ? nullptr : &expected_->tensors[at->second];
+      if (h && seen[at->second])
+        throw Error(Code::kContradiction, "two tensors of the dump are one of the model").tensor(t.name);
       if (h) seen[at->second] = true;
       if (!chosen(dump_is_a_ || !h ? t.name : h->name)) continue;
       if (!h) {

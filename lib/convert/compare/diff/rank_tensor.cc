@@ -133,7 +133,9 @@ RankPair paired(const DumpedTensor& dump, const HeldTensor& model, bool fsdp) {
   // A plain tensor of a run under FSDP is the rank's own part of the buffer, if it is not the whole.
   const bool plain_part =
       fsdp && dump.placements.empty() && !space && std::ranges::equal(dump.sizes, model.sizes);
-  if (!space && !plain_part) {
+  // A plain tensor is all that there is of it.
+  const bool odd = !fsdp && dump.placements.empty() && dump.sizes != dump.shape;
+  if (odd || (!space && !plain_part)) {
     add_shape(pair);
     return pair;
   }
