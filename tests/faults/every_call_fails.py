@@ -49,7 +49,7 @@ FAULTS = {
 }
 HARMLESS = ("EINTR", "SHORT")
 FULL = ("ENOSPC", "EDQUOT")
-SMALL = 25  # cases of each run where it is not gone over at length, and every third of these, which were wrong once:
+SMALL = 10  # cases of each run where it is not gone over at length, and every third of these, which were wrong once:
 ALWAYS = {"ungroup": [("pread", "EIO"), ("openat", "EINTR")], "dequantize": [("stat", "EIO")], "plot": [("pread", "EIO")], "verify": [("pread", "EIO")]}
 LOOKS = [["inspect", "{}"], ["ls", "{}", "--digest"], ["verify", "{}"], ["stats", "{}"], ["diff", "{}", "{}"]]
 
