@@ -156,6 +156,9 @@ Conversion plan_of(const Relayer& what, const Planning& how) {
   out.how.without_mixers = what.without_mixers;
   out.how.weights_only = what.weights_only;
   out.how.spelling = given_spelling(what.spelling);
+  if (out.how.spelling && out.how.spelling->old_mtp)
+    throw Error(Code::kUsage, "only files of ranks are written with the old names of MTP's layers")
+        .found("`spelling` mtp-transformer-layer");
   return plan_relayer(out);
 }
 

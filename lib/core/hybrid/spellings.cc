@@ -65,8 +65,8 @@ Spelling spelling_of(std::span<const std::string> words, bool rank_files) {
   for (const std::string& word : words) {
     if (word == kUsualWord && words.size() > 1)
       throw Error(Code::kUsage, cat("`spelling` ", kUsualWord, " is a word alone: no name is another then"));
-    if (word == kOldMtpWord && rank_files) out.old_mtp = true;
-    if ((word == kOldMtpWord && rank_files) || word == kUsualWord) continue;
+    if (word == kOldMtpWord) out.old_mtp = true;
+    if (word == kOldMtpWord || word == kUsualWord) continue;
     auto known = std::ranges::find(kWords, word, &Word::word);
     if (known == std::end(kWords)) {
       std::vector<std::string_view> names;

@@ -79,7 +79,7 @@ bool check_rank_file(const Store& store, VerifyReport& report) {
       facts->tensors, [](const ShardTensor& t) { return t.whole.value_or(std::vector<i64>{-1}) != t.local; });
   std::vector<Finding> found(2);
   found[0].code = Code::kShardAlone, found[0].file = store.root(), found[0].warning = true;
-  found[0].message = cat("the file has what ", to_string(*facts), " has"), found[0].help = kNameAllRanks;
+  found[0].message = cat("the file has tensors of ", to_string(*facts)), found[0].help = kNameAllRanks;
   found[1].code = Code::kChunkHole, found[1].help = kNameAllRanks;
   found[1].message =
       cat(parts == 0 ? std::string() : cat("of ", counted(parts, "tensor"), " a part alone is here: "),
