@@ -89,6 +89,7 @@ class DiffSettings(TypedDict, total=False):
     transformer_units: Flag
     mamba_units: Flag
     hybrid_stack_units: Flag
+    fp8_recipe: Optional[Literal["none", "tensorwise", "delayed", "blockwise", "mxfp8"]]
     units_for: Optional[Literal["full", "sharded"]]
     freeze: Texts
     bucket_size: Int
@@ -320,7 +321,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "freeze": "parameters that are not trained; none: all are trained, also those that the family freezes",
         "bucket_size": "number of items after which parameters outside FSDP units begin a new bucket; 0: never",
         "fsdp_module": "with any_model and engine v2: modules that are FSDP units, by their names, as in 'blocks.*'",
-        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own, mtp-transformer-layer (transformer_layer for MTP's mtp_model_layer, as in Megatron-Core up to 0.16)",
+        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), mtp-transformer-layer (transformer_layer for MTP's mtp_model_layer, as in Megatron-Core up to 0.16), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own",
         "vocab_size": "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep (refused there), a number, or divisible-by-N (padded to a multiple of tp times N)",
     },
     "ungroup": {
@@ -450,7 +451,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "vpp": "chunks of layers on each pipeline stage, which take turns",
         "first_stage_layers": "layers on the first pipeline stage; by default as many as on the others",
         "last_stage_layers": "layers on the last pipeline stage; by default as many as on the others",
-        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own, mtp-transformer-layer (transformer_layer for MTP's mtp_model_layer, as in Megatron-Core up to 0.16)",
+        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), mtp-transformer-layer (transformer_layer for MTP's mtp_model_layer, as in Megatron-Core up to 0.16), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own",
         "vocab_size": "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep (refused there), a number, or divisible-by-N (padded to a multiple of tp times N)",
         "params_dtype": "data type of parameters at run time: auto (from the config), none, bf16, fp16 or fp32",
         "dtype": "data type of the tensors: keep, bf16, fp16 or fp32; frozen parameters and buffers keep their type",
@@ -552,10 +553,11 @@ FIELDS: dict[str, dict[str, str]] = {
         "transformer_units": "whether transformer layers are FSDP units",
         "mamba_units": "whether Mamba layers are FSDP units",
         "hybrid_stack_units": "whether the stacks of a hybrid model are FSDP units: its groups, or without groups the whole stack",
+        "fp8_recipe": "recipe of weights that the run has in 8 bits (fp8_param_gather in Megatron): none, tensorwise, delayed, blockwise or mxfp8; they have buffers of their own, and checkpoints their fp32 main weights",
         "units_for": "strategies that have FSDP units: full (only optim_grads_params) or sharded (later versions)",
         "freeze": "parameters that are not trained; none: all are trained, also those that the family freezes",
         "bucket_size": "number of items after which parameters outside FSDP units begin a new bucket; 0: never",
-        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like)",
+        "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own",
         "hybrid_pattern": "the pattern of a hybrid training run with its layers in groups, as in '[*-]M'; names and units follow it",
         "vocab_size": "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep (refused there), a number, or divisible-by-N (padded to a multiple of tp times N)",
         "params_dtype": "data type of parameters at run time: auto (from the config), none, bf16, fp16 or fp32",
