@@ -97,15 +97,10 @@ std::vector<FusedShare> shares_of(const Found& found, const FsdpLayout& layout, 
 
 FusedParameter fused_parameter(const std::string& path, const ShareRun& run, const TensorChoice& choice) {
   refuse_pipeline(run.grid);
-  HfModelOptions reading = run.model;
-  reading.shapes_only = true;
-  const HfModel model = open_hf_model(folder_with_config(path, reading.files), reading);
+  const RankShare of_rank(path, run, 0, ShareForm::kWrapped, false);
+  const HfModel& model = of_rank.model();
   const ModelMap& map = *model.map;
-  std::optional<LayerPattern> pattern;
-  if (!run.hybrid_pattern.empty()) pattern = parse_pattern(run.hybrid_pattern, Dialect::kGrouped);
-  const RunSetup setup{vocab_rows(map.model(), map.family(), run.grid.tp, run.values.vocab),
-                       run.values.params_dtype.of(map.model()), pattern ? &*pattern : nullptr, run.spelling};
-  const Found found = Search(map, run, setup, choice).run();
+  const Found found = Search(map, run, of_rank.setup(), choice).run();
   const ModelParameter& p = found.parameters[found.number];
   FsdpSetup sharding = run.fsdp;
   sharding.saved = false;

@@ -59,6 +59,7 @@ class RankShare {
 
   const HfModel& model() const { return model_; }
   const Grid& grid() const { return run_.grid; }
+  const RunSetup& setup() const { return setup_; }
   // Facts about the model that were inferred, and rows that its vocabulary gets.
   Notes notes() const;
 

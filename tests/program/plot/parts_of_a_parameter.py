@@ -110,6 +110,8 @@ with tempfile.TemporaryDirectory(prefix="mckpt_parts_") as folder:
                                    ("*layers.0*fc1.weight", "a.png", [], ".svg"), ("*layers.0*fc1.weight", "a.svg", ["--memory"], "two pictures")]:
         expect(says in plot("qwen3_dense", name, out, *flags, status=2), f"{name} {out} {flags}")
     expect("MC1007" in plot("qwen3_dense", "*fc9.weight", "a.svg", status=1), "no such parameter")
+    expect("--freeze: no name matches" in plot("qwen3_dense", "*layers.0*fc1.weight", "a.svg", "--freeze", "nosuch", status=1), "a name that nothing has")
+    expect("MC0001" in plot("qwen3_dense", "*layers.0*fc1.weight", "a.svg", "--spelling", "submodule-conv", status=2), "a spelling without effect")
     run = run_mckpt("plot", os.path.join(MODELS, "qwen3_dense"), "-o", "a.txt")
     expect(run.returncode == 2 and "--parts" in run.stderr, run.stderr)
     explained = run_mckpt("explain", "MC1311").stdout
