@@ -7,6 +7,7 @@ that not all have started, and nobody knows the rank that is stopped. A rank tha
 error says that every rank waits, and no more.
 """
 
+import os
 import subprocess
 import tempfile
 import threading
@@ -114,7 +115,8 @@ def walk(run, ranks, slowest):
                     slowest[fate] = max(slowest.get(fate, 0), took)
                     count.one(expect(not wrong, f"{ranks} ranks, {phase}, {fate} of rank {rank} at {call} {n}: {wrong}"))
 
-            workers = [threading.Thread(target=work) for _ in range(max(1, min(3, 12 // ranks)))]
+            at_once = so_many(max(1, 2 * os.cpu_count() // ranks), 3)
+            workers = [threading.Thread(target=work) for _ in range(at_once)]
             for worker in workers:
                 worker.start()
             for worker in workers:

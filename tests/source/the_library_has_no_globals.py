@@ -9,10 +9,7 @@ from mckpt_tests.sources import product_files, read
 # file -> what it may have, as the lines say it
 JUSTIFIED = {
     "lib/api/c_python.cc": ["mckpt_python python{};"],
-    "lib/convert/compare/differences/compare_sink.cc": ["thread_local Arena arena;"],
-    "lib/convert/compare/differences/item_tally.cc": ["thread_local std::vector<u8> there;"],
     "lib/io/hdf5/helper.cc": ['const char* libraries = std::getenv("LD_LIBRARY_PATH");'],
-    "lib/io/torch/records.cc": ["thread_local std::vector<u8> bytes;"],
     "lib/live/cuda/functions.cc": ["static std::mutex mutex;", "static auto& opened = *new std::map<int, std::unique_ptr<Gpu>>;"],
     "lib/live/cuda/kernel.cc": ["static Compiled compiled;"],
     "lib/live/cuda/nccl_module.cc": ['setenv("NCCL_NVLS_ENABLE", "0", 0);'],

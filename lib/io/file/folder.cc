@@ -14,7 +14,6 @@
 // open.
 #include "io/file/folder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
@@ -33,6 +32,7 @@
 #include "io/file/denied.h"
 #include "io/file/hub_cache.h"
 #include "io/file/retried.h"
+#include "runtime/system/folder_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -60,10 +60,6 @@ class Descriptor {
 };
 
 // Deleters, so that unique_ptr owns what the C library hands out.
-struct CloseFolder {
-  void operator()(DIR* dir) const { ::closedir(dir); }
-};
-
 struct FreeText {
   void operator()(char* text) const { std::free(text); }
 };
@@ -265,26 +261,24 @@ std::vector<FolderEntry> Folder::entries(std::string_view name) const {
       throw_open_failed(path, container_->find(inner) < 0 ? ENOENT : ENOTDIR);
     return container_->entries(inner);
   }
-  int fd = with_file(path, [&] {
+  Descriptor folder(with_file(path, [&] {
     return name.empty() ? open_beneath(boundary_, prefix_.empty() ? "." : prefix_, kFolderFlags)
                         : open_inside(name, kFolderFlags);
-  });
-  if (fd < 0) throw_open_failed(path, errno);
-  std::unique_ptr<DIR, CloseFolder> dir(::fdopendir(fd));
-  if (!dir) ::close(fd), throw_open_failed(path, errno);
-  std::vector<FolderEntry> out;
-  errno = 0;
-  while (const dirent* e = ::readdir(dir.get())) {
-    std::string_view n = e->d_name;
-    if (n == "." || n == "..") continue;
+  }));
+  if (folder.get() < 0) throw_open_failed(path, errno);
+  int to_list = ::fcntl(folder.get(), F_DUPFD_CLOEXEC, 0);  // the list closes what it reads
+  std::vector<ListedEntry> entries;
+  int error = to_list < 0 ? errno : list_open_folder(to_list, entries);
+  if (error != 0) throw_open_failed(path, error);
+  const auto leads_to_folder = [&](const std::string& link) {
     struct stat st;
-    bool folder = e->d_type == DT_DIR;
-    if (e->d_type == DT_LNK || e->d_type == DT_UNKNOWN)
-      folder = ::fstatat(::dirfd(dir.get()), e->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
-    out.push_back({std::string(n), folder});
-    errno = 0;
+    return ::fstatat(folder.get(), link.c_str(), &st, 0) == 0 && S_ISDIR(st.st_mode);
+  };
+  std::vector<FolderEntry> out;
+  for (ListedEntry& e : entries) {
+    bool is_folder = e.kind == EntryKind::kFolder || (e.kind == EntryKind::kLink && leads_to_folder(e.name));
+    out.push_back({std::move(e.name), is_folder});
   }
-  if (errno != 0) throw_open_failed(path, errno);
   std::sort(out.begin(), out.end(),
             [](const FolderEntry& a, const FolderEntry& b) { return natural_less(a.name, b.name); });
   return out;

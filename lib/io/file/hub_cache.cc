@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "runtime/system/folder_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -36,9 +37,10 @@ std::optional<HubSnapshot> hub_snapshot(const std::string& path) {
       fs::absolute(repository / ".", none).lexically_normal().parent_path().filename();
   const bool of_a_cache = name_of_it.starts_with("models--") || has_folder("refs") || has_folder("blobs");
   if (!of_a_cache || fs::exists(repository / "config.json", none)) return std::nullopt;
+  std::vector<ListedEntry> entries;
+  list_folder(repository / "snapshots", entries);
   std::vector<std::string> snapshots;
-  for (fs::directory_iterator at(repository / "snapshots", none), end; !none && at != end; at.increment(none))
-    snapshots.push_back(at->path().filename().string());
+  for (ListedEntry& entry : entries) snapshots.push_back(std::move(entry.name));
   const std::optional<std::string> named = revision(repository);
   const std::string name = named ? *named : snapshots.size() == 1 ? snapshots[0] : "";
   if (std::ranges::find(snapshots, name) == snapshots.end())

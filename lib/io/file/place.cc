@@ -16,6 +16,7 @@
 
 #include "core/base/error.h"
 #include "io/file/retried.h"
+#include "runtime/system/folder_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -94,22 +95,14 @@ int sync_folder(const std::string& folder) {
   return error;
 }
 
-namespace {
-
-int try_to_sync_folders(const std::string& folder) {
-  std::error_code ec;
-  for (std::filesystem::recursive_directory_iterator e(folder, ec), end; !ec && e != end; e.increment(ec))
-    if (e->is_directory() && !e->is_symlink())
-      if (int error = sync_folder(e->path()); error != 0) return error;
-  return ec ? ec.value() : sync_folder(folder);
-}
-
-}  // namespace
-
-// A signal may break off the opening of a folder in the walk; the whole walk is repeated then.
 int sync_folders(const std::string& folder) {
-  for (;;)
-    if (int error = try_to_sync_folders(folder); error != EINTR) return error;
+  int of_sync = 0;
+  int of_walk = walk_folder(folder, [&](const std::string& path, EntryKind kind) {
+    if (kind == EntryKind::kFolder) of_sync = sync_folder(cat(folder, "/", path));
+    return of_sync == 0;
+  });
+  if (of_sync == 0) of_sync = of_walk;
+  return of_sync != 0 ? of_sync : sync_folder(folder);
 }
 
 int make_folders(const std::string& path, bool durable) {

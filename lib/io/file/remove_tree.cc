@@ -4,7 +4,6 @@
 // remove it.
 #include "io/file/remove_tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,13 +11,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 
 #include "core/base/names.h"
 #include "core/base/text.h"
 #include "io/file/file.h"
 #include "io/file/retried.h"
+#include "runtime/system/folder_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -42,26 +41,11 @@ int open_folder_at(int above, const char* name) {
 
 // The names in an open folder, sorted. An errno, or 0.
 int names_in(int fd, std::vector<std::string>& names) {
-  int again = open_folder_at(fd, ".");  // closedir() closes what it read
+  int again = open_folder_at(fd, ".");  // the list closes what it reads
   if (again < 0) return errno;
-  DIR* folder = ::fdopendir(again);
-  if (!folder) {
-    int error = errno;
-    ::close(again);
-    return error;
-  }
-  int error = 0;
-  for (;;) {
-    errno = 0;
-    dirent* entry = ::readdir(folder);
-    if (!entry) {
-      error = errno;
-      break;
-    }
-    if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0)
-      names.emplace_back(entry->d_name);
-  }
-  ::closedir(folder);
+  std::vector<ListedEntry> entries;
+  int error = list_open_folder(again, entries);
+  for (ListedEntry& entry : entries) names.push_back(std::move(entry.name));
   std::sort(names.begin(), names.end(), natural_less);
   return error;
 }

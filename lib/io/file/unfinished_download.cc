@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "io/file/folder.h"
+#include "runtime/system/folder_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -33,13 +34,13 @@ std::string beside(const fs::path& folder, const std::string& name) {
 
 // "name.ETAG.incomplete" in the folder where `hf download` keeps what it has begun.
 std::string of_hub(const fs::path& folder, std::string_view name) {
-  std::error_code failed;
   const std::string begin = cat(fs::path(name).filename().string(), ".");
   const fs::path downloads = folder / kHubDownloads / fs::path(name).parent_path();
-  for (fs::directory_iterator at(downloads, failed), end; !failed && at != end; at.increment(failed))
-    if (const std::string own = at->path().filename().string();
-        own.starts_with(begin) && own.ends_with(kEndings[0]))
-      return with_bytes((fs::path(kHubDownloads) / own).string(), at->path());
+  std::vector<ListedEntry> entries;
+  list_folder(downloads, entries);
+  for (const ListedEntry& entry : entries)
+    if (entry.name.starts_with(begin) && entry.name.ends_with(kEndings[0]))
+      return with_bytes((fs::path(kHubDownloads) / entry.name).string(), downloads / entry.name);
   return "";
 }
 

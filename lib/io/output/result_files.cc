@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 
 #include "core/base/error.h"
 #include "core/base/names.h"
@@ -16,11 +15,10 @@
 #include "io/file/folder.h"
 #include "io/listing/manifest.h"
 #include "io/output/staging_marks.h"
+#include "runtime/system/folder_names.h"
 
 namespace mckpt::impl {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::string_view kAssets = "hf_assets";
 // The file of a rank, in the folder of that rank.
@@ -67,33 +65,37 @@ std::optional<Manifest> manifest_of(const std::string& folder) {
   throw_open_failed(path, error);
 }
 
+bool is_empty(const std::string& folder) {
+  std::vector<ListedEntry> entries;
+  if (int error = list_folder(folder, entries); error != 0) throw_unlisted(folder, error);
+  return entries.empty();
+}
+
 }  // namespace
 
 std::vector<std::string> foreign_files(const std::string& folder, const FileNames& copied) {
   std::vector<std::string> all, foreign;
   bool checkpoint = false;
   std::optional<Manifest> manifest = manifest_of(folder);
-  std::error_code ec, closed;
-  for (fs::recursive_directory_iterator e(folder, ec), end; !ec && e != end; e.increment(ec)) {
-    std::string name = e->path().filename(), path = e->path().lexically_relative(folder);
-    fs::file_type type = e->symlink_status().type();
-    if (type == fs::file_type::directory) {
-      bool empty = fs::is_empty(e->path(), closed);
-      if (closed) throw_unlisted(e->path(), closed.value());
-      if (!empty || path == kAssets) continue;
+  int error = walk_folder(folder, [&](std::string path, EntryKind kind) {
+    const auto depth = std::ranges::count(path, '/');
+    const std::string name = path.substr(path.rfind('/') + 1);
+    if (kind == EntryKind::kFolder) {
+      if (!is_empty(cat(folder, "/", path)) || path == kAssets) return true;
       path += '/';
     }
-    bool file = type == fs::file_type::regular, on_top = e.depth() == 0;
-    bool in_assets = e.depth() == 1 && path.starts_with(cat(kAssets, "/"));
-    bool of_rank = e.depth() == 1 && path.starts_with(kRankFolder) && path.ends_with(kRankFile);
+    bool file = kind == EntryKind::kFile, on_top = depth == 0;
+    bool in_assets = depth == 1 && path.starts_with(cat(kAssets, "/"));
+    bool of_rank = depth == 1 && path.starts_with(kRankFolder) && path.ends_with(kRankFile);
     bool by_name = ((on_top || in_assets) && is_known(name)) || of_rank || copied.contains(path);
     bool written =
         manifest && (manifest->find(path) || path == kManifestName || (on_top && is_staging_mark(name)));
     if (!file || !(manifest ? written : by_name)) foreign.push_back(path);
     checkpoint |= file && (of_rank || (on_top && is_data_or_config(name)));
     all.push_back(std::move(path));
-  }
-  if (ec) throw_unlisted(folder, ec.value());
+    return true;
+  });
+  if (error != 0) throw_unlisted(folder, error);
   std::vector<std::string>& out = checkpoint ? foreign : all;
   std::sort(out.begin(), out.end(), natural_less);
   return out;

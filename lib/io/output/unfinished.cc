@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 
 #include "core/base/error.h"
 #include "io/file/retried.h"
 #include "io/output/plan_identity.h"
 #include "io/output/staging_marks.h"
+#include "runtime/system/folder_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -30,11 +30,12 @@ std::string boot_id() {
 // Whether anything but folders is in the folder. A folder that cannot be listed is reported where it is
 // opened.
 bool has_files(const std::string& folder) {
-  std::error_code failed;
-  for (std::filesystem::recursive_directory_iterator at(folder, failed), end; !failed && at != end;
-       at.increment(failed))
-    if (at->symlink_status(failed).type() != std::filesystem::file_type::directory) return true;
-  return false;
+  bool found = false;
+  walk_folder(folder, [&](const std::string&, EntryKind kind) {
+    found = kind != EntryKind::kFolder;
+    return !found;
+  });
+  return found;
 }
 
 }  // namespace

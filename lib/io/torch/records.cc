@@ -23,10 +23,8 @@ constexpr i64 kLeastVersion = 1, kMostVersion = 10;
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Valid until the next call in the same thread.
-std::string_view text_of(const ZipArchive& zip, const ZipEntry& entry) {
-  thread_local std::vector<u8> bytes;
-  bytes = zip.read(entry, kMostSmallBytes);
+std::string text_of(const ZipArchive& zip, const ZipEntry& entry) {
+  std::vector<u8> bytes = zip.read(entry, kMostSmallBytes);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -79,7 +77,7 @@ bool is_python_int(std::string_view text) {
 bool is_big_endian_archive(const ZipArchive& zip, std::string_view top) {
   const ZipEntry* e = zip.find(cat(top, "byteorder"));
   if (e == nullptr) return false;
-  std::string_view word = text_of(zip, *e);
+  const std::string word = text_of(zip, *e);
   if (word != "little" && word != "big")
     throw Error(Code::kBadTorchFile, "the record byteorder is neither little nor big")
         .found(escaped(word, 40));
@@ -92,7 +90,7 @@ void check_torch_records(const ZipArchive& zip, std::string_view top) {
   if (version == nullptr)
     throw Error(Code::kBadTorchFile, "the record version is missing: torch refuses the file")
         .expected(cat(escaped(top), "version"));
-  std::string_view text = text_of(zip, *version);
+  std::string text = text_of(zip, *version);
   i64 number = number_at_front(text);
   if (number < kLeastVersion || number > kMostVersion)
     throw Error(Code::kBadTorchFile, "the record version has no version that torch reads")

@@ -2,17 +2,16 @@
 // has a path there, the program itself has none and is found by the link /proc/self/exe.
 #include "runtime/system/module_folders.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <string_view>
 #include <utility>
 
 #include "core/base/text.h"
+#include "runtime/system/folder_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -29,10 +28,6 @@ std::filesystem::path own_file() {
   return failed ? std::filesystem::path() : file;
 }
 
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
-
 // Where pip put the folder mckpt/lib of a wheel whose program it put into `own`, such as
 // venv/lib/python3.12/site-packages/mckpt/lib for venv/bin. The version of Python is not known here, so only
 // folders that exist are named; sorted.
@@ -45,12 +40,12 @@ std::vector<std::string> wheel_folders(const std::string& own) {
   };
   add(fs::path(cat(own, "../mckpt/lib")));  // a folder of packages, whose programs are in bin/ beside them
   for (const char* lib : {"../lib", "../lib64"}) {
-    // fs::directory_iterator ends the program where memory runs out while it makes the path of an entry.
-    std::unique_ptr<DIR, CloseFolder> folder(::opendir(cat(own, lib).c_str()));
-    while (const dirent* entry = folder ? ::readdir(folder.get()) : nullptr) {
-      if (!std::string_view(entry->d_name).starts_with("python3")) continue;
+    std::vector<ListedEntry> entries;
+    list_folder(cat(own, lib), entries);
+    for (const ListedEntry& entry : entries) {
+      if (!entry.name.starts_with("python3")) continue;
       for (const char* packages : {"site-packages", "dist-packages"})
-        add(fs::path(cat(own, lib)) / entry->d_name / packages / "mckpt/lib");
+        add(fs::path(cat(own, lib)) / entry.name / packages / "mckpt/lib");
     }
   }
   std::sort(folders.begin(), folders.end());

@@ -23,8 +23,8 @@ bool is_before(const CompareSink::Difference& a, const CompareSink::Difference& 
 }  // namespace
 
 void CompareSink::write(i32 file, i64 offset, std::span<const u8> bytes) {
-  thread_local Arena arena;
-  u8* buffer = arena.reserve(kPiece + kPage);
+  Spare<Arena>::Loan arena(buffers_);
+  u8* buffer = arena->reserve(kPiece + kPage);
   for (i64 at = 0, size = std::ssize(bytes); at < size;) {
     i64 n = std::min(kPiece - (offset + at) % kPage, size - at);
     // The buffer has the file's offset within a page: the kernel then copies whole pages, several times

@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "convert/compare/differences/chunk_extents.h"
+#include "convert/compare/differences/spare.h"
 #include "convert/compare/differences/wide_chunks.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/int.h"
+#include "io/copy/worker.h"
 #include "io/output/copy_sink.h"
 
 namespace mckpt::impl {
@@ -68,6 +70,7 @@ class CompareSink final : public CopySink {
   TestedBytes bytes_;
   Places places_;
   std::function<bool(i32 key)> cast_;
+  Spare<Arena> buffers_;
   std::mutex mutex_;
   std::unique_ptr<const ChunkExtents> extents_;  // made for the first difference: most comparisons have none
   std::map<i32, Difference> of_key_;

@@ -34,7 +34,8 @@ const DistanceMeter& ItemTally::meter(DType dtype) {
 }
 
 void ItemTally::write(i32 file, i64 offset, std::span<const u8> bytes) {
-  thread_local std::vector<u8> there;
+  Spare<std::vector<u8>>::Loan loan(buffers_);
+  std::vector<u8>& there = *loan;
   i64 end = offset + std::ssize(bytes);
   extents_.each(file, offset, end, [&](const ChunkExtents::Extent& e) {
     if (dtype_info(e.dtype).bits % 8 != 0) return;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "convert/compare/differences/chunk_extents.h"
+#include "convert/compare/differences/spare.h"
 #include "convert/compare/differences/wide_chunks.h"
 #include "core/base/int.h"
 #include "io/output/copy_sink.h"
@@ -64,6 +65,7 @@ class ItemTally final : public CopySink {
   const ChunkList& chunks_;
   TestedBytes bytes_;
   ChunkExtents extents_;
+  Spare<std::vector<u8>> buffers_;
   std::mutex mutex_;
   std::map<i32, Count> counts_;
   Within within_;

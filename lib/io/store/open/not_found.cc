@@ -2,11 +2,11 @@
 #include "io/store/open/not_found.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <vector>
 
 #include "core/base/names.h"
 #include "io/file/place.h"
+#include "runtime/system/folder_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -29,11 +29,10 @@ Error not_found(std::string path) {
   if (path.starts_with('~')) return e.help("only a shell makes `~` the home folder: give its whole path");
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   std::string parent = parent_folder(path);
-  std::error_code failed;
+  std::vector<ListedEntry> entries;
+  bool failed = list_folder(parent, entries) != 0;
   std::vector<std::string> names;
-  for (auto at = std::filesystem::directory_iterator(parent, failed);
-       !failed && at != std::filesystem::directory_iterator(); at.increment(failed))
-    names.push_back(at->path().filename().string());
+  for (ListedEntry& entry : entries) names.push_back(std::move(entry.name));
   std::string_view near = nearest(last_part(path), names);
   if (!near.empty())
     return e.help(cat(
