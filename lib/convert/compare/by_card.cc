@@ -1,8 +1,6 @@
 // A card names the folder that it is of; a list of sums is of the files of the path.
 #include "convert/compare/by_card.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <iterator>
 
@@ -14,6 +12,7 @@
 #include "io/card/check_card.h"
 #include "io/copy/observed_sink.h"
 #include "io/file/folder.h"
+#include "io/file/path_stat.h"
 #include "io/listing/manifest.h"
 #include "io/store/store.h"
 #include "io/verify/kept_sums.h"
@@ -92,8 +91,8 @@ Verified verify_by_list(std::string_view text, const std::string& path, const Ve
 // The text of a list of sums; nothing if the file is a card in JSON, or none of both.
 std::optional<std::string> sum_list(const std::string& path) {
   constexpr i64 kMostBytes = i64{64} << 20;
-  struct stat st;
-  if (::stat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > kMostBytes) return std::nullopt;
+  const std::optional<struct stat> st = stat_of(path);
+  if (!st || !S_ISREG(st->st_mode) || st->st_size > kMostBytes) return std::nullopt;
   const InputFile file(path);
   std::vector<u8> bytes = file.read(0, file.size());
   std::string text(bytes.begin(), bytes.end());

@@ -4,13 +4,13 @@
 #include "io/archive/archive.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "core/base/error.h"
 #include "core/base/names.h"
+#include "io/file/path_stat.h"
 #include "io/file/retried.h"
 
 namespace mckpt::impl {
@@ -30,11 +30,11 @@ std::string folder_of(const std::string& path) {
 
 // The path of the file that may have an index: `path`, or a file in it; "" if there is no such file.
 std::string index_path(const std::string& path) {
-  struct stat st;
-  if (::stat(path.c_str(), &st) != 0) return "";
-  if (S_ISREG(st.st_mode)) return path;
+  const auto is_file = [](const std::optional<struct stat>& st) { return st && S_ISREG(st->st_mode); };
+  const std::optional<struct stat> own = stat_of(path);
+  if (is_file(own)) return path;
   std::string inside = cat(path, "/", kArchiveName);
-  return S_ISDIR(st.st_mode) && ::stat(inside.c_str(), &st) == 0 && S_ISREG(st.st_mode) ? inside : "";
+  return own && S_ISDIR(own->st_mode) && is_file(stat_of(inside)) ? inside : "";
 }
 
 }  // namespace

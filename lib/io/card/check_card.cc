@@ -3,7 +3,6 @@
 #include "io/card/check_card.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "io/copy/observed_sink.h"
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
+#include "io/file/path_stat.h"
 #include "io/listing/listed_file.h"
 #include "io/store/findings.h"
 #include "io/store/store.h"
@@ -31,9 +31,9 @@ class CardChecker {
  public:
   CardChecker(const Card& card, const std::string& path, const CardCheck& options, Observer& observer)
       : card_(card), path_(path), options_(options), observer_(observer), changed_(card) {
-    std::error_code failed;
-    bool is_folder = std::filesystem::is_directory(path, failed);
-    if (!std::filesystem::exists(path, failed))
+    const std::optional<struct stat> st = stat_of(path);
+    bool is_folder = st && S_ISDIR(st->st_mode);
+    if (!st)
       throw Error(Code::kNotFound, "there is no such file or folder").file(path);
     if (is_folder == card.single_file)
       throw Error(Code::kUsage, is_folder ? "the card is of one file" : "the card is of a folder")

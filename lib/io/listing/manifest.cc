@@ -7,8 +7,6 @@
 // and are inside their file.
 #include "io/listing/manifest.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <charconv>
 #include <functional>
@@ -17,6 +15,7 @@
 #include "io/file/container.h"
 #include "io/file/crc32.h"
 #include "io/file/folder.h"
+#include "io/file/path_stat.h"
 #include "io/file/place.h"
 #include "io/json/json.h"
 #include "io/sums/sha256.h"
@@ -185,8 +184,7 @@ bool has_manifest(const std::string& path, const OpenOptions& opening) {
   // The manifest beside the parts of an archive lists the parts.
   if (std::optional<PlaceInside> inside = find_inside(path, opening))
     return inside->container->find(cat(inside->name, inside->name.empty() ? "" : "/", kManifestName)) >= 0;
-  struct stat st;
-  return ::lstat(name.c_str(), &st) == 0;
+  return lstat_of(name).has_value();
 }
 
 ListedPlace listed_place(const std::string& path, const OpenOptions& opening) {

@@ -83,7 +83,8 @@ void add_or_warn(const char* file, const std::function<void(Finding)>& warn,
   try {
     add();
   } catch (const Error& e) {
-    if (e.is_of_the_moment()) throw;  // results depend on these facts
+    // Results depend on these facts.
+    if (e.is_of_the_moment() || e.code() == Code::kReadFailed) throw;
     Finding finding = to_finding(e);
     finding.file = file;
     finding.warning = true;

@@ -12,6 +12,7 @@
 #include "io/file/file.h"
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
+#include "io/file/path_stat.h"
 #include "io/listing/listed_file.h"
 #include "io/listing/manifest.h"
 #include "io/listing/sum_list.h"
@@ -65,7 +66,7 @@ class SumFinder {
   // walk() with a bound of its own, and a finding where there is more.
   template <typename Visit>
   void look_below(std::string_view name, const Visit& visit) {
-    if (!name.empty() && !std::filesystem::is_directory(cat(folder_.path(), "/", name), failed_)) return;
+    if (!name.empty() && !leads_to_folder(cat(folder_.path(), "/", name))) return;
     seen_ = 0;
     walk(name, 0, visit);
     if (seen_ <= most_files_) return;
@@ -86,7 +87,7 @@ class SumFinder {
       const std::string path = name.empty() ? e.name : cat(name, "/", e.name);
       if (!e.folder)
         visit(path, e.name);
-      else if (depth < kMostDepth && !std::filesystem::is_symlink(cat(folder_.path(), "/", path), failed_))
+      else if (depth < kMostDepth && !is_link(cat(folder_.path(), "/", path)))
         walk(path, depth + 1, visit);
     }
   }
@@ -246,8 +247,7 @@ void check_kept_sums(const std::string& path, const Store* store, const OpenOpti
   OpenOptions plain = opening;
   plain.containers = nullptr;  // sums are of the files on the disk
   const ListedPlace place = listed_place(path, plain);
-  std::error_code failed;
-  if (!std::filesystem::is_directory(place.folder, failed)) return;
+  if (!leads_to_folder(place.folder)) return;
   const Folder folder(place.folder, plain);
   KeptSums kept = kept_sums(folder);
   if (!place.name.empty()) keep_sums_of(place.name, kept);

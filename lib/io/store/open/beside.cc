@@ -16,6 +16,7 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/file/folder.h"
+#include "io/file/path_stat.h"
 #include "io/store/names/iteration_names.h"
 #include "io/store/names/torch_names.h"
 #include "io/store/names/zero_names.h"
@@ -104,14 +105,13 @@ class BesideList {
       if (depth == kMostDepth) throw Error(Code::kBadPath, "folders are nested too deep");
       entries = folder_.entries(name);
     } catch (const Error& e) {
-      return add(name, Beside::Kind::kOther, e.message());
+      return add(name.empty() ? "." : name, Beside::Kind::kOther, e.message());
     }
     // A folder that a link here leads to as well is named by its own name.
-    auto is_link = [&](const FolderEntry& e) {
-      std::error_code failed;
-      return e.folder && std::filesystem::is_symlink(joined(folder_.path(), joined(name, e.name)), failed);
+    auto is_linked = [&](const FolderEntry& e) {
+      return e.folder && is_link(joined(folder_.path(), joined(name, e.name)));
     };
-    std::stable_partition(entries.begin(), entries.end(), std::not_fn(is_link));
+    std::stable_partition(entries.begin(), entries.end(), std::not_fn(is_linked));
     for (const FolderEntry& e : entries) {
       if (full_) return;
       if (e.name.starts_with('.')) continue;
