@@ -1,9 +1,14 @@
-"""Every kind of conversion, and every command that looks, over and over: with other numbers of threads, bounds of memory, ranks and cores, and with threads and ranks that wait at random. The bytes of the
-results, the answers, the reports and the messages in their order are those of the first run, which has one thread and waits for nothing. So it is of sources with several faults: the same one is told first.
+"""Every kind of conversion, models in memory, and every command that looks, over and over: with other numbers of threads, bounds of memory, ranks
+and cores, and with threads and ranks that wait at random. The bytes of the results, the answers, the reports and the messages in their order are
+those of the first run, which has one thread and waits for nothing. So it is of sources with several faults: the same one is told first.
 
-Which of the faults in the shares of several ranks is told is not held: the first rank that finds one ends the job. Conversions that are refused run as one rank here."""
+usage: equal_runs.py [SEED]
+
+Which of the faults in the shares of several ranks is told is not held: the first rank that finds one ends the job. Conversions that are refused
+run as one rank here."""
 
 import concurrent.futures
+import dataclasses
 import json
 import os
 import random
@@ -17,13 +22,14 @@ from mckpt_tests.folders import data_offset, scratch
 from mckpt_tests.models import make_model
 from mckpt_tests.orders import PLAIN, Order, said_and_written, unlike
 from mckpt_tests.program import run_mckpt
-from mckpt_tests.setting import HAS_MPI, SANITIZED
+from mckpt_tests.setting import BUILD, HAS_MPI, SANITIZED
 from mckpt_tests.small_runs import small_runs
 
 ROUNDS = so_many(100, 1 if SANITIZED else 3)
 SEED = int(sys.argv[1]) if len(sys.argv) > 1 else 17
 # Many tasks for each thread, tensors that are larger than a batch, and several files on each side.
 SIZES = dict(layers=2, hidden=256, heads=8, kv=4, head_dim=32, vocab=6144, experts=8, moe_ffn=384, shard_bytes=2_000_000)
+HAS_TORCH = os.path.exists(os.path.join(BUILD, "libmckpt_torch.so"))
 NAN, INFINITE, HUGE = 0x7FC0, 0x7F80, 0x7F00  # bfloat16
 
 
@@ -116,7 +122,7 @@ class Case:
 
     def __init__(self, name, words, ranks=(1,), status=(0,)):
         self.name, self.words, self.ranks = name, words, ranks
-        self.first = said_and_written(words, PLAIN)
+        self.first = said_and_written(words, dataclasses.replace(PLAIN, ranks=ranks[0]))
         if int(self.first["exit status"]) not in status:
             raise RuntimeError(f"{name}: exit status {self.first['exit status']}: {self.first['stderr'][:600]}")
 
@@ -127,7 +133,14 @@ class Case:
 def conversions(runs):
     ranks = (1, 1, 1, 2, 4) if HAS_MPI else (1,)
     for run in runs:
-        yield Case(run.name, [*run.mode, run.source, run.target, *run.options, "--no-sync", "--json", "--report", "report.json", "{j}", "{memory}"], ranks)
+        words = [*run.mode, run.source, run.target, *run.options]
+        yield Case(run.name, [*words, "--no-sync", "--json", "--report", "report.json", "{j}", "{memory}"], ranks)
+
+
+def live(model):
+    """Models in the memory of ranks: loaded, checked, saved, loaded again and exported. The number of ranks is a part of what is asked."""
+    for ranks, grid in ((1, "--until check"), (2, "--tp 2 --checkpoint ckpt --output hf"), (4, "--tp 2 --ep 2 --dp 2 --checkpoint ckpt --output hf")):
+        yield Case(f"roundtrip as {ranks} ranks", ["roundtrip", model, *grid.split(), "--no-sync", "--json", "{j}"], (ranks,))
 
 
 def refusals(made):
@@ -149,19 +162,21 @@ def looks(healthy, made):
                       "plot PATH --stats -o page.html {j}"):
             if words.startswith("plot") and name not in ("model", "other_bytes", "nan"):
                 continue
-            yield Case(f"{words.split(' PATH')[0]} of {name}{' --json' if '--json' in words else ''}", [path if word == "PATH" else word for word in words.split(" ")], status=(0, 1, 3))
-    for a, b in (("model", "nan"), ("fsdp", "other_bytes"), ("fsdp", "broken_records"), ("nan", "huge"), ("lost_files", "fsdp"), ("fsdp", "model"), ("fp8", "bad_scales")):
+            yield Case(f"{words.split(' PATH')[0]} of {name}{' --json' if '--json' in words else ''}",
+                       [path if word == "PATH" else word for word in words.split(" ")], status=(0, 1, 3))
+    for a, b in (("model", "nan"), ("fsdp", "other_bytes"), ("fsdp", "broken_records"), ("nan", "huge"), ("lost_files", "fsdp"), ("fsdp", "model"),
+                 ("fp8", "bad_scales")):
         for flags in ([], ["--json"]):
             yield Case(f"diff of {a} and {b} {' '.join(flags)}", ["diff", every[a], every[b], *flags, "{j}"], status=(0, 1, 3))
         yield Case(f"verify {b} --against {a}", ["verify", every[b], "--against", every[a], "--json", "{j}"], status=(0, 1, 3))
 
 
-def held(what, cases):
+def held(what, cases, rounds=ROUNDS):
     """Rounds over all cases, several runs at a time, as long as there is time."""
     cases, r = list(cases), random.Random(SEED)
-    with counted("P17", f"runs of {len(cases)} {what} in random orders, equal to the first", asked=ROUNDS * len(cases)) as count:
+    with counted("P17", f"runs of {len(cases)} {what} in random orders, equal to the first", asked=rounds * len(cases)) as count:
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 if not time_is_left():
                     break
                 orders = [Order.drawn(r, case.ranks) for case in cases]
@@ -188,6 +203,8 @@ def main():
                     "other_bytes": with_other_bytes(at("other_bytes"), fsdp), "broken_records": with_broken_records(at("broken_records"), fsdp),
                     "lost_files": with_lost_files(at("lost_files"), fsdp), "bad_scales": with_bad_scales(at("bad_scales"), fp8)}
             kinds = held("kinds of conversions, as threads and ranks,", conversions(runs))
+            if HAS_MPI and HAS_TORCH:
+                kinds += held("models in memory", live(model), so_many(100, 1))
             kinds += held("conversions of sources with several faults", refusals(made))
             kinds += held("commands that look, at sound sources and at sources with several faults,", looks(healthy, made))
     finish(kinds * (1 if time_is_left() else 0))
