@@ -13,6 +13,8 @@
 // real sizes.
 //
 // After an error, or when `stop` asks for the end, the other threads finish what they took and take no more.
+// All tasks before those that failed have been taken by then: of several errors, the one of the first tasks
+// is the error of the run, as it is with one thread.
 #include "io/copy/engine.h"
 
 #include <algorithm>
@@ -68,8 +70,8 @@ class Run {
     std::unique_lock lock(mutex_);
     busy_++;
     lock.unlock();
+    std::vector<i64> taken, indexes;
     try {
-      std::vector<i64> taken, indexes;
       std::vector<CopyTask> batch;
       while (take(taken)) {
         i64 bytes = 0;
@@ -88,7 +90,8 @@ class Run {
       }
     } catch (...) {
       lock.lock();
-      if (!error_) error_ = std::current_exception();
+      const i64 first = taken.empty() ? next_ : taken[0];
+      if (!error_ || first < failed_) error_ = std::current_exception(), failed_ = first;
       lock.unlock();
     }
     lock.lock();
@@ -193,6 +196,7 @@ class Run {
   int busy_ = 0;  // threads that have tasks or may still take some
   i64 next_, end_;
   std::exception_ptr error_;
+  i64 failed_ = 0;  // the first of the tasks of the error
   CopyCounts counts_;
 };
 

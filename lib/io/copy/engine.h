@@ -47,9 +47,9 @@ struct CopyOptions {
   i64 first_task = 0, end_task = -1;  // this process's share; -1: up to the last
 };
 
-// Carries out the tasks [first_task, end_task) and returns what was counted. Throws the first error of any
-// thread when all threads have ended: kInterrupted if `stop` asked for the end, else what the job, the
-// sources and the sink throw.
+// Carries out the tasks [first_task, end_task) and returns what was counted. Throws, when all threads have
+// ended, the error of the first tasks that failed, which is the same for any number of threads: kInterrupted
+// if `stop` asked for the end, else what the job, the sources and the sink throw.
 CopyCounts run_copy(const CopyJob& job, CopySink& out, const CopyOptions& options);
 
 }  // namespace mckpt::impl

@@ -35,7 +35,7 @@ void LargeTask::carry_out(CopyWorker& worker) {
     }
     lock.lock();
     infinite_ += worker.counts().infinite - before;
-    if (error && !error_) error_ = error;
+    if (error && (!error_ || slice < failed_)) error_ = error, failed_ = slice;
     if (error_) next_ = slices_.size();
     if (--running_ == 0) ended_.notify_all();
   }

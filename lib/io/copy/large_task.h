@@ -26,12 +26,12 @@ class LargeTask {
   LargeTask(const CopyTask& task, std::vector<Slice> slices);
 
   bool has_slices() const;  // that no thread took
-  // Carries out slices until none is left. Keeps the first error for finish(), and leaves the other slices
-  // out then.
+  // Carries out slices until none is left. After an error no further slice is taken; finish() gets the error
+  // of the lowest slice.
   void carry_out(CopyWorker& worker);
   // To be called by the thread that took the task, after carry_out(): waits for the slices of other threads,
-  // ends the task and returns how many values became infinite in it. Throws the first error of a slice, and
-  // what the job and the sink throw.
+  // ends the task and returns how many values became infinite in it. Throws the error of the lowest slice,
+  // and what the job and the sink throw.
   i64 finish(CopyWorker& worker);
 
  private:
@@ -46,6 +46,7 @@ class LargeTask {
   int running_ = 0;  // slices that threads are in
   i64 infinite_ = 0;
   std::exception_ptr error_;
+  std::size_t failed_ = 0;  // the slice of the error
 };
 
 }  // namespace mckpt::impl

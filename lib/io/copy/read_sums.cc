@@ -28,11 +28,11 @@ u32 ReadSums::add(i32 file, i64 offset, std::span<const u8> bytes) {
   return sum;
 }
 
-// Both lists by place, and each record once.
+// Both lists by place, and each record once: of tensors that share a record, the first is kept.
 void ReadSums::sort() {
   std::ranges::sort(blocks_, {}, [](const Block& b) { return std::tuple(b.file, b.begin, b.end); });
   auto place = [](const Checksum& c) { return std::tuple(c.file, c.offset); };
-  std::ranges::sort(records_, {}, place);
+  std::ranges::sort(records_, {}, [](const Checksum& c) { return std::tuple(c.file, c.offset, c.tensor); });
   auto same_place = [&](const Checksum& x, const Checksum& y) { return place(x) == place(y); };
   records_.erase(std::unique(records_.begin(), records_.end(), same_place), records_.end());
 }

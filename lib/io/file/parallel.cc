@@ -1,6 +1,7 @@
-// Starts threads, hands out indexes from an atomic counter, and throws the first error of any thread after
-// all have ended. An error sets the counter to its end, so that the other threads finish the index that they
-// have and then stop.
+// Starts threads, hands out indexes from an atomic counter, and throws an error after all threads have ended.
+// An error sets the counter to its end, so that the other threads finish the index that they have and then
+// stop. Every index below the one that failed has been handed out by then, so the error of the lowest index
+// is the same for any number of threads.
 #include "io/file/parallel.h"
 
 #include <algorithm>
@@ -42,14 +43,16 @@ void parallel_for(i64 count, int threads, const std::function<void(int worker, i
   }
   std::atomic<i64> next = 0;
   std::exception_ptr failure;
+  i64 failed = count;
   std::mutex mutex;
   run_threads(threads, [&](int worker) {
+    i64 i = 0;
     try {
-      for (i64 i; (i = next.fetch_add(1)) < count;) work(worker, i);
+      while ((i = next.fetch_add(1)) < count) work(worker, i);
     } catch (...) {
       next = count;
       std::lock_guard lock(mutex);
-      if (!failure) failure = std::current_exception();
+      if (i < failed) failed = i, failure = std::current_exception();
     }
   });
   if (failure) std::rethrow_exception(failure);

@@ -23,8 +23,8 @@ void check_threads(i64 threads);
 void run_threads(int threads, const std::function<void(int worker)>& work);
 
 // Calls work(worker, index) for every index in [0, count); at most one call at a time has the same worker,
-// which is below `threads`. After an exception no further index is handed out; the first one is thrown here
-// when all threads have ended.
+// which is below `threads`. After an exception no further index is handed out; when all threads have ended,
+// the exception of the lowest index is thrown, which is the one that a single thread would throw.
 void parallel_for(i64 count, int threads, const std::function<void(int worker, i64 index)>& work);
 
 }  // namespace mckpt::impl

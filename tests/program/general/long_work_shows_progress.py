@@ -9,10 +9,10 @@ import sys
 import tempfile
 
 from mckpt_tests.program import run_mckpt
-from mckpt_tests.setting import FAULTY_IO, SANITIZED
+from mckpt_tests.setting import FAULTY_IO, PRELOADS
 from mckpt_tests.terminal import on_terminal
 
-if SANITIZED:
+if not PRELOADS:
     print("skipped: faulty_io cannot be loaded before the runtime of the sanitizers")
     sys.exit(77)
 

@@ -14,6 +14,7 @@ MCKPT = os.path.abspath(os.environ.get("MCKPT") or os.path.join(SOURCE, "build",
 BUILD = os.path.dirname(MCKPT)
 HAS_MPI = os.path.exists(os.path.join(BUILD, "libmckpt_mpi.so"))
 SANITIZED = bool(os.environ.get("MCKPT_SANITIZE"))  # the program starts slowly then, and takes more memory
+PRELOADS = "address" not in os.environ.get("MCKPT_SANITIZE", "")  # the runtime of that sanitizer wants to be loaded first
 SHARE = 10 if SANITIZED else 100  # of what there is to try, in percent
 
 

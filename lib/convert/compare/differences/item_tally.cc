@@ -1,5 +1,5 @@
-// Compares item by item where bytes differ. Every write is counted by itself, without a lock, and then added
-// to the count of its tensor.
+// Compares item by item where bytes differ. Every write is counted by itself, without a lock, and kept until the
+// last one of its tensor.
 #include "convert/compare/differences/item_tally.h"
 
 #include <algorithm>
@@ -26,7 +26,9 @@ ItemTally::ItemTally(const Store& there, const ChunkList& chunks, Within within,
       bytes_(there, chunks),
       extents_(chunks),
       within_(std::move(within)),
-      cast_(std::move(cast)) {}
+      cast_(std::move(cast)) {
+  for (i64 c = 0; c < chunks.size(); c++) pieces_[chunks.key(c)].items_left += chunks.items(c);
+}
 
 const DistanceMeter& ItemTally::meter(DType dtype) {
   std::lock_guard lock(mutex_);
@@ -64,17 +66,38 @@ void ItemTally::compare(const ChunkExtents::Extent& e, i64 first, std::span<cons
   StretchCount counted = count_differences(by, found, expected, within);
   // Without a tolerance items are equal bit by bit: another sign of zero and another NaN are differences.
   if (within.none() && counted.distance) counted.distance->beyond = counted.distance->differing;
-  here.items = counted.items, here.distance = counted.distance;
-  if (here.items > 0) note_first(e, first, expected, found, here);
+  if (counted.items > 0) note_first(e, first, expected, found, here);
+  add(e, first, std::ssize(found) / dtype_bytes(e.dtype, 1), counted, std::move(here));
+}
+
+// `here`: the first difference of the piece, if it has one.
+void ItemTally::add(const ChunkExtents::Extent& e, i64 first, i64 items, const StretchCount& counted,
+                    Count here) {
+  const i32 key = chunks_.key(e.chunk);
   std::lock_guard lock(mutex_);
+  Pieces& pieces = pieces_[key];
+  if (pieces.items_left <= 0 || !pieces.seen.try_emplace({e.chunk, first}, counted).second) return;
   Count& all = counts_[key];
-  i64 items = all.items + here.items;
-  std::optional<ValueDistance> sums = all.distance;
-  if (sums && here.distance) sums->merge(*here.distance);
-  if (!sums) sums = here.distance;
-  if (here.items > 0 && (all.items == 0 || here.index < all.index)) all = std::move(here);
-  all.items = items;
-  all.distance = sums;
+  if (counted.items > 0 && (all.file < 0 || here.index < all.index)) all = std::move(here);
+  if ((pieces.items_left -= items) <= 0) add_up(key, pieces);
+}
+
+void ItemTally::add_up(i32 key, Pieces& pieces) {
+  Count& all = counts_[key];
+  for (const auto& [place, piece] : pieces.seen) {
+    all.items += piece.items;
+    if (all.distance && piece.distance)
+      all.distance->merge(*piece.distance);
+    else if (piece.distance)
+      all.distance = piece.distance;
+  }
+  pieces = {};
+}
+
+const std::map<i32, ItemTally::Count>& ItemTally::counts() {
+  for (auto& [key, pieces] : pieces_)
+    if (!pieces.seen.empty()) add_up(key, pieces);
+  return counts_;
 }
 
 // Notes the first item that differs. pre: there is one.

@@ -2,6 +2,9 @@
 // differing items: which is the first, what it is on both sides, and how far apart the tensors are.
 //
 //   "differs at [3, 2]: expected 1.5, found 2; 17 items differ, by 0.5 at most"
+//
+// Sums of floats depend on the order of their terms. Threads write in any order, so the sums of the pieces of a
+// tensor are kept, and added in the order of their places when all its items were seen.
 #pragma once
 
 #include <functional>
@@ -9,9 +12,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "convert/compare/differences/chunk_extents.h"
+#include "convert/compare/differences/counting.h"
 #include "convert/compare/differences/spare.h"
 #include "convert/compare/differences/wide_chunks.h"
 #include "core/base/int.h"
@@ -25,7 +30,8 @@ struct Difference;
 class ChunkList;
 class Store;
 
-// One count. write() is thread-safe; counts() is read when everything is written.
+// One count. write() is thread-safe; counts() is read when everything is written. Memory: an entry for each
+// tensor, and one for each 256 KiB of the tensors that threads are in. Items that are written twice count once.
 class ItemTally final : public CopySink {
  public:
   // How far items of the tensor with this key may be apart.
@@ -52,10 +58,18 @@ class ItemTally final : public CopySink {
     std::optional<double> largest() const { return distance ? distance->largest : std::nullopt; }
     i64 beyond() const { return distance ? distance->beyond : items; }
   };
-  // The counts by key.
-  const std::map<i32, Count>& counts() const { return counts_; }
+  // The counts by key, of tensors of which something was written.
+  const std::map<i32, Count>& counts();
 
  private:
+  // The pieces of a tensor, by chunk and first item, as long as not all of them were seen.
+  struct Pieces {
+    i64 items_left = 0;
+    std::map<std::pair<i64, i64>, StretchCount> seen{};
+  };
+
+  void add(const ChunkExtents::Extent& e, i64 first, i64 items, const StretchCount& counted, Count here);
+  void add_up(i32 key, Pieces& pieces);
   void compare(const ChunkExtents::Extent& e, i64 first, std::span<const u8> expected,
                std::span<const u8> found);
   void note_first(const ChunkExtents::Extent& e, i64 first, std::span<const u8> expected,
@@ -68,6 +82,7 @@ class ItemTally final : public CopySink {
   Spare<std::vector<u8>> buffers_;
   std::mutex mutex_;
   std::map<i32, Count> counts_;
+  std::map<i32, Pieces> pieces_;  // by key
   Within within_;
   Cast cast_;
   std::map<DType, DistanceMeter> meters_;

@@ -307,6 +307,37 @@ TEST(CopyEngine, AFaultOfOneThreadEndsTheRunWithItsError) {
   EXPECT_THROW(run_copy(s.job, out, options), Error);
 }
 
+// Also if another thread failed before it, with tasks that come later.
+TEST(CopyEngine, TheErrorOfTheFirstTaskThatFailsIsTold) {
+  for (int threads : {1, 2, 3}) {
+    std::mt19937 random(28);
+    Scenario s(random, 12, 20, 2, no_cast(DType::kBF16));
+    std::atomic<bool> later_failed = false;
+    s.job.tasks[6] = [&]() -> CopyTask {
+      for (int ms = 0; ms < 20'000 && threads > 1 && !later_failed; ms++)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      throw Error(Code::kReadFailed, "task 6 fails");
+    };
+    s.job.tasks[7] = [&]() -> CopyTask {
+      later_failed = true;
+      throw Error(Code::kReadFailed, "task 7 fails");
+    };
+    TempFolder folder;
+    OutputFiles out(folder.path(), s.files);
+    CopyOptions options;
+    options.threads = threads;
+    options.batch_bytes = 1;
+    std::string told;
+    try {
+      run_copy(s.job, out, options);
+    } catch (const Error& e) {
+      told = e.message();
+    }
+    EXPECT_EQ(told, "task 6 fails") << threads;
+  }
+}
+
 // Takes what is written, and fails for one file as a disk might.
 class BadSink final : public CopySink {
  public:

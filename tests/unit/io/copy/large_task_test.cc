@@ -35,6 +35,7 @@ class Source final : public ByteSource {
   mutable std::atomic<int> reads = 0;
   mutable std::atomic<bool> met = false;
   i64 fails_from = kItems;
+  bool fails_late = false;  // the first read fails after the second
 
  private:
   void read_inside(i64 offset, std::span<u8> to) const override {
@@ -42,8 +43,10 @@ class Source final : public ByteSource {
       for (int ms = 0; ms < 5'000 && reads < 2; ms++)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       met = reads >= 2;
+      if (fails_late) std::this_thread::sleep_for(std::chrono::milliseconds(30));
     }
-    if (offset + std::ssize(to) > fails_from) throw Error(Code::kReadFailed, "the disk is gone");
+    if (offset + std::ssize(to) > fails_from)
+      throw Error(Code::kReadFailed, "the disk is gone").offset(offset);
     std::memcpy(to.data(), bytes_.data() + offset, to.size());
   }
   std::span<const u8> bytes_;
@@ -127,6 +130,20 @@ TEST(LargeTask, AFaultOfAnyThreadIsTheErrorOfTheTask) {
       EXPECT_THROW(run_copy(job, out, options), Error);
     EXPECT_EQ(asked, left_out ? 1 : 0);
   }
+}
+
+TEST(LargeTask, TheErrorOfItsLowestSliceIsTold) {
+  Job job;
+  job.from->fails_from = 0, job.from->fails_late = true;
+  Sink out;
+  i64 told = -1;
+  try {
+    run_copy(job, out, {.threads = 3, .batch_bytes = 7'000});
+  } catch (const Error& e) {
+    told = e.offset();
+  }
+  EXPECT_TRUE(job.from->met);
+  EXPECT_EQ(told, 0);
 }
 
 }  // namespace

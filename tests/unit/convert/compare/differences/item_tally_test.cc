@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "convert/keys/stored_chunks.h"
 #include "io/verify/verify.h"
 #include "tests/support/table_store.h"
@@ -68,6 +71,34 @@ TEST(ItemTally, CountsItemsByTheirPlaceInTheTensor) {
                              .items = c.items,
                              .distance = c.distance}),
             "differs at [1, 2]: expected 16, found 14; 3 items differ, by 8 at most");
+}
+
+// Sums of floats: 1e16 + 1 + 1 is 1e16 + 2 or 1e16, as one adds them. Writes that come twice, as those beside damage do,
+// count once.
+TEST(ItemTally, SumsAreTheSameInAnyOrderOfWrites) {
+  SomeBoxes boxes;
+  boxes.entries = {{0, {0}, {3}, 0}, {1, {0}, {1}, 12}};
+  const std::vector<float> values = {0, 0, 0, 0}, others = {1e8f, 1, 1, 1};
+  TempFolder folder;
+  folder.put("f", std::string(reinterpret_cast<const char*>(values.data()), 16));
+  TableStore store{folder.path()};
+  store.add_file("f", 16);
+  std::span<const u8> all(reinterpret_cast<const u8*>(others.data()), 16);
+  std::vector<i64> order = {0, 1, 2, 3};
+  std::set<double> sums;
+  do {
+    ItemTally tally(store, boxes);
+    for (i64 i : order) {
+      tally.write(0, 4 * i, all.subspan(static_cast<std::size_t>(4 * i), 4));
+      if (i == order[1]) tally.write(0, 4 * i, all.subspan(static_cast<std::size_t>(4 * i), 4));
+    }
+    const ItemTally::Count& c = tally.counts().at(0);
+    EXPECT_EQ(c.items, 3);
+    EXPECT_EQ(c.index, (std::vector<i64>{0}));
+    EXPECT_EQ(tally.counts().at(1).items, 1);
+    sums.insert(c.distance->squares_b);
+  } while (std::ranges::next_permutation(order).found);
+  EXPECT_EQ(sums.size(), 1u);
 }
 
 }  // namespace
