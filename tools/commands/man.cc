@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <string>
 
 #include "core/base/error.h"
 #include "io/output/output_rules.h"
@@ -40,6 +42,19 @@ bool show(const std::string& text) {
 
 ManualText manual() { return {MCKPT_VERSION, kProgramSummary, exit_statuses()}; }
 
+// Throws kOutputExists if a file that is not a page of mckpt has the name.
+void refuse_other_than_page(const std::filesystem::path& path) {
+  std::error_code failed;
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path, failed))) return;
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  std::getline(file, line);
+  if (line.starts_with(".TH ") && line.ends_with("\"mckpt manual\"")) return;
+  throw Error(Code::kOutputExists, "a file that is not a page of mckpt has the name of one")
+      .file(path.string())
+      .help("choose another folder, or remove the file");
+}
+
 void write_file(const std::filesystem::path& path, std::string_view text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
@@ -54,8 +69,10 @@ void write_all(const std::string& folder) {
   if (failed) throw Error(Code::kWriteFailed, cat("cannot make a folder: ", failed.message())).file(folder);
   std::vector<HelpPage> pages = all_pages();
   std::filesystem::path in = folder;
-  write_file(in / "mckpt.1", man_page_of_program(pages, manual()));
-  for (const HelpPage& page : pages) write_file(in / cat(man_name(page), ".1"), man_page(page, manual()));
+  std::map<std::string, std::string> texts = {{"mckpt.1", man_page_of_program(pages, manual())}};
+  for (const HelpPage& page : pages) texts.emplace(cat(man_name(page), ".1"), man_page(page, manual()));
+  for (const auto& [name, text] : texts) refuse_other_than_page(in / name);
+  for (const auto& [name, text] : texts) write_file(in / name, text);
 }
 
 }  // namespace

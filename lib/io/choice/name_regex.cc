@@ -21,11 +21,17 @@ bool is_alnum(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c 
 // The C library copies what is repeated for each time: a{1,255}{1,255} has 65,025 places, and as many of them take
 // gigabytes.
 constexpr i64 kMostPlaces = 4096;
+// The C library calls itself for each group in a group.
+constexpr std::size_t kMostGroups = 256;
 
 // Counts the places of an expression, as its parts come.
 class Places {
  public:
-  void begin_group() { open_.emplace_back(0); }
+  // False if too many groups are in each other then.
+  [[nodiscard]] bool begin_group() {
+    open_.emplace_back(0);
+    return open_.size() <= kMostGroups;
+  }
   void end_group() {
     if (open_.size() == 1) return;  // the C library says that it is not valid
     last_ = open_.back();
@@ -94,7 +100,9 @@ class Translation {
     at_ = end;
     bool few = true;
     if (c == '(') {
-      places_.begin_group();
+      if (!places_.begin_group())
+        throw Error(Code::kUsage, "the regular expression has too many groups in each other")
+            .expected(cat("at most ", kMostGroups - 1));
     } else if (c == ')') {
       places_.end_group();
     } else if (c == '+' || c == '{') {

@@ -44,7 +44,8 @@ class SumFinder {
 
   // Lists are where the folder's own files are, and are found however many files there are.
   KeptSums find() {
-    for (const FolderEntry& e : entries_of(""))
+    const std::vector<FolderEntry> top = entries_of("");
+    for (const FolderEntry& e : top)
       if (!e.folder && !e.name.starts_with('.') && is_list_name(e.name)) add_list(e.name);
     look_below("", [&](const std::string& path, std::string_view) { add_blob(path); });
     look_below(kHubFolder, [&](const std::string& path, std::string_view name) {
@@ -58,15 +59,19 @@ class SumFinder {
   std::vector<FolderEntry> entries_of(std::string_view name) {
     try {
       return folder_.entries(name);
-    } catch (const Error&) {
-      return {};  // reported as a folder that cannot be listed
+    } catch (const Error& e) {
+      if (e.code() == Code::kNotFound && !name.empty()) return {};
+      // The folder itself is listed twice.
+      if (unlisted_.insert(std::string(name)).second)
+        fault(name.empty() ? "." : std::string(name),
+              Error(e.code(), cat("sums may be here, and were not looked for: ", e.message())));
+      return {};
     }
   }
 
   // walk() with a bound of its own, and a finding where there is more.
   template <typename Visit>
   void look_below(std::string_view name, const Visit& visit) {
-    if (!name.empty() && !leads_to_folder(cat(folder_.path(), "/", name))) return;
     seen_ = 0;
     walk(name, 0, visit);
     if (seen_ <= most_files_) return;
@@ -147,6 +152,7 @@ class SumFinder {
   i64 most_files_;
   KeptSums out_;
   Findings findings_;
+  std::set<std::string> unlisted_;
   std::error_code failed_;
   i64 seen_ = 0;  // files and folders of one walk
 };

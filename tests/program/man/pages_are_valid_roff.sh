@@ -15,6 +15,11 @@ cmp -s out pages/mckpt.1 || fail "man prints another page of mckpt"
 expect 2 "$mckpt" man ls reshard
 expect 2 "$mckpt" man ls --output pages
 expect 5 "$mckpt" man --output pages/mckpt.1/below
+expect 0 "$mckpt" man --output pages # pages of mckpt are replaced, files of others are not
+mkdir mine && echo mine >mine/mckpt-verify.1
+expect 4 "$mckpt" man --output mine
+grep -q 'MC3003' err || fail "a file of somebody else: $(cat err)"
+[ "$(cat mine/*)" = mine ] || fail "a file of somebody else is replaced, or pages are beside it"
 
 command -v groff >/dev/null || skip "there is no groff"
 for page in pages/*.1; do

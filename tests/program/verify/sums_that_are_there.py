@@ -6,11 +6,12 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 
 from mckpt_tests.checks import expect, finish
 from mckpt_tests.folders import scratch
 from mckpt_tests.program import run_mckpt
-from mckpt_tests.setting import DATA
+from mckpt_tests.setting import DATA, FAULTY_IO
 
 folder = scratch()
 MODEL = os.path.join(DATA, "models", "tiny_qwen3_moe")
@@ -147,4 +148,17 @@ has(text, "1 file of tensors has none", "a file without a sum")
 with open(os.path.join(top, "SHA256SUMS"), "a") as f:
     f.write(f"SHA256 (gone.safetensors) = {'0' * 64}\n")
 has(run(1, "verify", top), "gone.safetensors: the file is missing, but SHA256SUMS lists it", "a listed file that is missing")
-finish(30)
+
+# A disk that does not list a folder, or a config that it does not give: nobody says "sound" of the sums in it, which are wrong.
+top, _ = listed("faulty")
+flip(os.path.join(top, "config.json"))
+expect(run_mckpt("verify", top).returncode == 1, "sums that are wrong")
+for n in range(1, 200):
+    with tempfile.NamedTemporaryFile("r") as log:
+        result = run_mckpt("verify", top, env={"LD_PRELOAD": FAULTY_IO, "FAULTY_IO": f"readdir:{n}:EIO", "FAULTY_IO_LOG": log.name})
+        calls = log.read().split().count("readdir")
+    told = result.returncode != 0 or "sums may be here, and were not looked for" in result.stdout or "FAIL  sums" in result.stdout
+    expect(told, f"readdir {n} fails: {result.returncode}: {result.stdout[-400:]}{result.stderr[-300:]}")
+    if n >= calls:
+        break
+finish(60)

@@ -53,6 +53,14 @@ TEST(NameRegex, what_would_mean_something_else_is_refused) {
 }
 
 // The C library writes repeats out, and takes memory for each place.
+TEST(NameRegex, GroupsInEachOtherAreBounded) {
+  const auto nested = [](std::size_t groups) {
+    return cat(std::string(groups, '('), "a", std::string(groups, ')'));
+  };
+  EXPECT_TRUE(NameRegex{nested(200)}.matches("a"));
+  EXPECT_EQ(thrown_by([&] { NameRegex{nested(50'000)}; }).substr(0, 6), "MC0001");
+}
+
 TEST(NameRegex, RepeatsOfRepeatsAreBounded) {
   for (const char* pattern : {"a{1,255}{1,255}", "((a{1,100}){1,100}){1,100}", "(a{100}b{100}){50}",
                               "a{,}{255}{255}", "(a+{99}){99}", "a++++++++++++++", "[ab]{100}{100}"})
