@@ -5,6 +5,7 @@
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/run_setup.h"
+#include "tests/fuzz/mutate/mixed.h"
 
 namespace {
 
@@ -37,3 +38,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+MCKPT_MUTATED_AS(mckpt::impl::mutate::json)

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/items/dtype.h"
 #include "io/dcp/item.h"
+#include "tests/fuzz/mutate/mixed.h"
 
 using namespace mckpt::impl;
 
@@ -20,3 +21,13 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   }
   return 0;
 }
+
+namespace {
+
+bool archive_or_stream(std::string& input, const std::string* other, mutate::Choice& choice) {
+  return mutate::zip(input, other, choice) || mutate::pickles(input, other, choice);
+}
+
+}  // namespace
+
+MCKPT_MUTATED_AS(archive_or_stream)

@@ -4,6 +4,7 @@
 #include "io/dcp/check/loading.h"
 #include "io/dcp/metadata/metadata.h"
 #include "io/store/findings.h"
+#include "tests/fuzz/mutate/mixed.h"
 
 using namespace mckpt::impl;
 
@@ -18,3 +19,5 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   }
   return 0;
 }
+
+MCKPT_MUTATED_AS(mckpt::impl::mutate::pickle)

@@ -1,40 +1,94 @@
-"""How many inputs each fuzz target executes in the time that it has, and what they find; needs build/fuzz beside the program, and clang.
+#!/usr/bin/env python3
+"""How many inputs each fuzz target executes in the time that it has, and what they find.
 
-usage: executions.py [SECONDS]     for each target; under scripts/trust the time is shared among them"""
+usage: executions.py [--programs FOLDER] [--work FOLDER] [--targets NAME,...] [--processes N] [--minutes M] [--millions N] [--first N]
 
-import glob
+Each target is run by N processes at a time (one for each processor), which share the corpus: what one finds, the others go on from. They differ
+in how long inputs may be, since most is reached by short ones, which take a fifth of the time of long ones. --programs: where NAME_fuzz are
+(build/fuzz/fuzz); they need no clang, so that they can be carried to another machine. --work: seeds, corpus, logs, and inputs that fail
+(build/fuzz/corpus). --minutes: for all targets together, which share the time alike. --first: the first number from which processes draw, so that a second
+run makes other inputs. Under scripts/trust the time is that of the part. Leaks are looked for by tests/fuzz/run alone."""
+
+import argparse
 import os
 import re
 import subprocess
 import sys
 import time
 
-from mckpt_tests.checks import expect, finish, skip
-from mckpt_tests.figures import END, so_many, tell
-from mckpt_tests.setting import SOURCE
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from mckpt_tests.checks import expect, finish, skip  # noqa: E402
+from mckpt_tests.figures import END, so_many, tell  # noqa: E402
+
+import targets  # noqa: E402
 
 MILLIONS = {"safetensors": 100, "json": 100, "zip": 100, "pickle": 100}  # 20 for all others
-programs = sorted(glob.glob(os.path.join(SOURCE, "build", "fuzz", "fuzz", "*_fuzz")))
-if not programs:
-    skip("the fuzz targets are not built: cmake --preset fuzz && cmake --build --preset fuzz")
-RUN = os.path.join(SOURCE, "tests", "fuzz", "run")
+# Of the first, second, ... process: how long its inputs are at most, and how many it executes in the time of one of the last.
+LENGTHS = ((128, 8), (256, 7), (512, 5), (4096, 2))
+# What costs half of the time of short inputs and finds nothing that is asked here: stacks of allocations (a finding is run again by hand), a large
+# quarantine, energies of the corpus, leaks.
+QUICK = ["-entropic=0", "-detect_leaks=0", "-reload=10"]
+QUICK_ASAN = "malloc_context_size=0:quarantine_size_mb=8"
 
 
-def seconds_for(left):
-    """An equal share of the time that is left."""
-    if len(sys.argv) > 1:
-        return int(sys.argv[1])
+def parse():
+    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
+    parser.add_argument("--programs", default=targets.PROGRAMS)
+    parser.add_argument("--work", default=targets.WORK)
+    parser.add_argument("--targets", type=lambda s: s.split(","))
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--millions", type=float)
+    parser.add_argument("--first", type=int, default=1)
+    return parser.parse_args()
+
+
+def seconds_for(args, begin, left):
+    """An equal share of the time that is left, for one of `left` targets."""
+    if args.minutes:
+        return max(5, int((begin + 60 * args.minutes - time.time()) / left))
     return so_many(60, 5) if END == float("inf") else max(5, int((END - time.time()) / left))
 
 
-for i, program in enumerate(programs):
-    target = os.path.basename(program).removesuffix("_fuzz")
-    asked, begin = MILLIONS.get(target, 20) * 1_000_000, time.time()
-    run = subprocess.run([RUN, target, f"-max_total_time={seconds_for(len(programs) - i)}", f"-runs={asked}"], capture_output=True, text=True, errors="replace")
-    done = re.search(r"number_of_executed_units: *(\d+)", run.stderr)
-    executed = int(done[1]) if done else 0
-    expect(run.returncode == 0, f"{target}: a finding: {run.stderr[-2000:]}")
-    found = "no finding" if run.returncode == 0 else "A FINDING"
-    for promise in ("P4", "P5") if target == "json" else ("P4",):
-        tell(promise, f"inputs of fuzz target `{target}`", f"{asked:,}", f"{executed:,}, {found}", run.returncode == 0 and executed >= asked, time.time() - begin)
-finish(5)
+def run(args, target, asked, seconds):
+    """Runs the processes of one target: how many inputs all executed, and the ends of the logs of those that found something."""
+    targets.prepare(target, args.work)
+    kinds = [LENGTHS[i % len(LENGTHS)] for i in range(args.processes)]
+    share = asked / sum(weight for _, weight in kinds)
+    running = []
+    for i, (most_bytes, weight) in enumerate(kinds):
+        log = os.path.join(args.work, target, f"process_{i}.log")
+        options = [f"-seed={args.first + i}", f"-runs={int(share * weight) + 1}", f"-max_total_time={seconds}", f"-max_len={most_bytes}", *QUICK]
+        command = targets.command(target, options, args.programs, args.work)
+        with open(log, "w") as out:
+            running.append((log, subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                                  env={**os.environ, "ASAN_OPTIONS": QUICK_ASAN})))
+    executed, found = 0, []
+    for log, process in running:
+        status = process.wait()
+        with open(log, errors="replace") as f:
+            text = f.read()
+        done = re.search(r"number_of_executed_units: *(\d+)", text)
+        executed += int(done[1]) if done else 0
+        if status != 0:
+            found.append(text[-2000:])
+    return executed, found
+
+
+def main():
+    args = parse()
+    names = args.targets or targets.targets(args.programs)
+    if not names:
+        skip("the fuzz targets are not built: cmake --preset fuzz && cmake --build --preset fuzz")
+    start = time.time()
+    for i, target in enumerate(names):
+        asked, begin = int((args.millions or MILLIONS.get(target, 20)) * 1_000_000), time.time()
+        executed, found = run(args, target, asked, seconds_for(args, start, len(names) - i))
+        expect(not found, f"{target}: {len(found)} findings: {found[0] if found else ''}")
+        words = "no finding" if not found else f"{len(found)} FINDINGS"
+        for promise in ("P4", "P5") if target == "json" else ("P4",):
+            tell(promise, f"inputs of fuzz target `{target}`", f"{asked:,}", f"{executed:,}, {words}", not found and executed >= asked, time.time() - begin)
+    finish(len(names))
+
+
+main()

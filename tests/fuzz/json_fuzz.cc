@@ -13,6 +13,7 @@
 #include "io/json/json.h"
 #include "io/json/json_keys.h"
 #include "io/safetensors/header_json.h"
+#include "tests/fuzz/mutate/mixed.h"
 
 namespace {
 
@@ -176,3 +177,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (tree_taken && !tree.out_of_range && tree.events != theirs.events) __builtin_trap();
   return 0;
 }
+
+MCKPT_MUTATED_AS(mckpt::impl::mutate::json)

@@ -3,6 +3,7 @@
 #include "core/base/error.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/render.h"
+#include "tests/fuzz/mutate/mixed.h"
 
 namespace {
 
@@ -77,3 +78,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (plain && with && *plain != *with) __builtin_trap();
   return 0;
 }
+
+MCKPT_MUTATED_AS(mckpt::impl::mutate::pickle)

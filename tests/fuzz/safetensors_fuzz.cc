@@ -4,6 +4,7 @@
 #include "core/items/shape.h"
 #include "io/file/file.h"
 #include "io/safetensors/table.h"
+#include "tests/fuzz/mutate/mixed.h"
 
 namespace {
 
@@ -39,3 +40,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   read(file);
   return 0;
 }
+
+namespace {
+
+// A whole file; or, behind two bytes that say how much data follows, a header.
+bool file_or_header(std::string& input, const std::string* other, mutate::Choice& choice) {
+  if (mutate::safetensors(input, other, choice)) return true;
+  if (input.size() < 2) return false;
+  std::string header = input.substr(2), there = other && other->size() >= 2 ? other->substr(2) : "";
+  i64 data_bytes = static_cast<u8>(input[0]) + static_cast<u8>(input[1]) * i64{256};
+  if (!mutate::safetensors_header(header, data_bytes, other ? &there : nullptr, choice)) return false;
+  input = {static_cast<char>(data_bytes), static_cast<char>(data_bytes >> 8)};
+  input += header;
+  return true;
+}
+
+}  // namespace
+
+MCKPT_MUTATED_AS(file_or_header)

@@ -1,6 +1,7 @@
 // Any text as a *.safetensors.index.json: its files stay inside the folder.
 #include "core/base/error.h"
 #include "io/safetensors/index.h"
+#include "tests/fuzz/mutate/mixed.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace mckpt::impl;
@@ -14,3 +15,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+MCKPT_MUTATED_AS(mckpt::impl::mutate::json)

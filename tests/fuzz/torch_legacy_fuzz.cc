@@ -2,6 +2,7 @@
 #include "core/base/error.h"
 #include "io/file/file.h"
 #include "io/torch/file.h"
+#include "tests/fuzz/mutate/mixed.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace mckpt::impl;
@@ -18,3 +19,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+MCKPT_MUTATED_AS(mckpt::impl::mutate::pickles)

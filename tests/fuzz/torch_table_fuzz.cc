@@ -3,6 +3,7 @@
 #include "io/file/file.h"
 #include "io/torch/file.h"
 #include "io/torch/placing.h"
+#include "tests/fuzz/mutate/mixed.h"
 #include "tests/support/torch_builder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -30,3 +31,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+MCKPT_MUTATED_AS(mckpt::impl::mutate::pickle)

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "io/file/file.h"
+#include "tests/fuzz/mutate/mixed.h"
 #include "tests/support/zip_builder.h"
 
 namespace {
@@ -86,3 +87,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+namespace {
+
+// The last two bytes say how the ones before them are taken: those stay.
+bool raw_archive(std::string& input, const std::string* other, mutate::Choice& choice) {
+  if (input.size() < 2 || !(input.back() & 1)) return false;
+  std::string archive = input.substr(0, input.size() - 2), tail = input.substr(input.size() - 2);
+  std::string there = other ? other->substr(0, other->size() - std::min<std::size_t>(2, other->size())) : "";
+  if (!mutate::zip(archive, other ? &there : nullptr, choice)) return false;
+  input = archive + tail;
+  return true;
+}
+
+}  // namespace
+
+MCKPT_MUTATED_AS(raw_archive)

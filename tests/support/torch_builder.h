@@ -37,12 +37,13 @@ struct TensorParts {
   i64 numel = 6, offset = 0;
   std::vector<i64> size{2, 3}, stride{3, 1};
   std::string metadata{};  // pickled; behind the hooks
+  std::string view{};      // pickled; the last part of a storage's name in the older form
 };
 
 inline std::string pickled_storage(const TensorParts& t) {
   const char* module = t.storage_class == "UntypedStorage" ? "torch.storage" : "torch";
   return "(" + pickled("storage") + pickled_class(module, t.storage_class) + pickled(t.key) + pickled("cpu") +
-         pickled(t.numel) + "tQ";
+         pickled(t.numel) + t.view + "tQ";
 }
 
 // torch._utils._rebuild_tensor_v2(...)

@@ -58,6 +58,7 @@ class PickleMachine {
     opcode_ = at_ - 1;
   }
   std::string_view take_line();
+  std::string_view take_name();  // of a module or class: a line in UTF-8
   u64 take_decimal();
   [[noreturn]] void throw_truncated(u64 wanted) const;
   [[noreturn]] void fail(std::string_view message) const;

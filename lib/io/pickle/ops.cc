@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "core/base/error.h"
+#include "io/json/json.h"
 #include "io/pickle/machine.h"
 #include "io/pickle/text.h"
 
@@ -321,9 +322,16 @@ void PickleMachine::op_setitem() {
 
 // ---- Classes and objects
 
+// Python decodes the line, and refuses the pickle where it cannot.
+std::string_view PickleMachine::take_name() {
+  std::string_view name = take_line();
+  if (!is_utf8(name)) fail("the name of a class is not UTF-8");
+  return name;
+}
+
 void PickleMachine::op_global() {
-  std::string_view module = take_line();
-  push(find_class(module, take_line()));
+  std::string_view module = take_name();
+  push(find_class(module, take_name()));
 }
 
 void PickleMachine::op_stack_global() {
@@ -348,8 +356,8 @@ void PickleMachine::op_newobj_ex() {
 }
 
 void PickleMachine::op_inst() {
-  std::string_view module = take_line();
-  PickleValue callee = find_class(module, take_line());
+  std::string_view module = take_name();
+  PickleValue callee = find_class(module, take_name());
   PickleValue args = arena_.tuple(above_mark());
   drop_to_mark();
   push(call(callee, args));

@@ -15,6 +15,7 @@
 #include "io/pickle/classes.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/render.h"
+#include "io/store/finding.h"
 #include "io/store/open/format_ids.h"
 #include "io/torch/file.h"
 #include "io/torch/table/shard_rows.h"
@@ -82,6 +83,18 @@ void read_frame(Stream& stream, bool& big_endian) {
   big_endian = little != nullptr && little->is(PickleValue::Kind::kBool) && !little->as_bool();
 }
 
+// A finding unless every storage is named as torch names those of this form: ("storage", class, key, location,
+// count, view). torch takes the parts one by one and refuses the file otherwise.
+void check_storage_ids(const Pickle& objects, std::vector<Finding>& findings) {
+  constexpr i64 kParts = 6;
+  for (PickleValue storage : objects.storages())
+    if (i64 parts = storage.as_object().args.size(); parts != kParts)
+      return findings.push_back(to_finding(
+          Error(Code::kBadStorage, "the name of a storage has a wrong number of parts: torch refuses it")
+              .expected(kParts)
+              .found(parts)));
+}
+
 // Where each storage is, by its key. Moves `at` behind the last one. Throws kBadTorchFile, kBadStorage.
 NameMap<std::string, i64> place(const ByteSource& file, PickleValue keys, const Pickle& objects, i64& at) {
   struct Known {
@@ -133,6 +146,7 @@ TorchFile read_torch_legacy(const ByteSource& file) {
   out.pickle_offset = begin;
   out.pickle_bytes = end - begin;
   out.big_endian = big_endian;
+  check_storage_ids(*objects, out.findings);
   i64 at = stream.at();
   NameMap<std::string, i64> offsets = place(file, plain(keys), *objects, at);
   out.table.place_storages([&](const TorchStorage& s) {

@@ -211,6 +211,8 @@ TEST(Pickle, RefusesWhatDoesNotFitTogether) {
       {"BUILD of a tensor", "ctorch._utils\n_rebuild_tensor_v2\n)R}b.",
        kDamaged + "BUILD gives a state to a tensor"},
       {"string", "X\1\0\0\0\xff."s, kDamaged + "a string is not UTF-8"},
+      {"module", "cm\xe9\nC\n.", kDamaged + "the name of a class is not UTF-8"},
+      {"class of INST", "(im\nC\x80\n.", kDamaged + "the name of a class is not UTF-8"},
       {"float", "F1x\n.", kDamaged + "a float is malformed"},
       {"integer", "Iabc\n.", kDamaged + "an integer is malformed"},
       {"quotes", "Sabc\n.", kDamaged + "a quoted string is malformed"},

@@ -214,6 +214,23 @@ TEST(TorchZip, IsRefusedWhenItIsNotOfTorch) {
   }
 }
 
+// torch asks for all records by their names below the folder of the first one.
+TEST(TorchZip, HasAllRecordsInOneFolder) {
+  auto archive = [](std::string_view pickle, std::string_view version) {
+    return ZipBuilder().add(pickle, whole_pickle("}")).add(version, "3").finish();
+  };
+  EXPECT_EQ(problem(archive("a/data.pkl", "a/version")), "nothing");
+  EXPECT_EQ(
+      problem(archive("a/data.pkl", "b/version")),
+      "MC1220 : a record is not in the folder of the archive: torch refuses the file: expected a/..., found b/version");
+  EXPECT_EQ(
+      problem(archive("a/data.pkl", "aversion")),
+      "MC1220 : a record is not in the folder of the archive: torch refuses the file: expected a/..., found aversion");
+  EXPECT_EQ(
+      problem(archive("data.pkl", "version")),
+      "MC1220 : a record is not in the folder of the archive: torch refuses the file: expected a folder around all records, found data.pkl");
+}
+
 TEST(TorchZip, KnowsBigEndianStorages) {
   std::vector<u8> bytes = torch_zip({{"data.pkl", whole_pickle(pickled_dict({{"w", pickled_tensor()}}))},
                                      {"byteorder", "big"},
@@ -240,7 +257,7 @@ struct Legacy {
   std::string magic = whole_pickle(std::string("\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 12));
   std::string protocol = whole_pickle(pickled(1001));
   std::string system = whole_pickle(pickled_dict({{"little_endian", "\x88"}}));
-  std::string objects = whole_pickle(pickled_dict({{"w", pickled_tensor()}}));
+  std::string objects = whole_pickle(pickled_dict({{"w", pickled_tensor({.view = "N"})}}));
   std::string keys = whole_pickle("]" + pickled("0") + "a");
   std::string storages = little_endian(6, 8) + six_floats();
 
@@ -301,6 +318,12 @@ TEST(TorchLegacy, IsRefusedWhenItsPartsDoNotFit) {
              whole_pickle(pickled_dict({{"w", pickled_tensor({.numel = 600})}, {"x", pickled_storage({})}}));
        },
        "MC1222 the pickle gives the storage '0' two sizes (mismatch)"},
+      // torch takes the name apart into as many parts.
+      {"five parts",
+       [](Legacy& f) {
+         f.objects = whole_pickle(pickled_dict({{"w", pickled_tensor()}}));
+       },
+       "MC1222 : the name of a storage has a wrong number of parts: torch refuses it: expected 6, found 5 [w]"},
       {"cut data", [](Legacy& f) { f.storages.pop_back(); },
        "MC1220 the legacy torch file is damaged: the storage '0' of 24 bytes is truncated"},
       {"cut count", [](Legacy& f) { f.storages.resize(7); },
