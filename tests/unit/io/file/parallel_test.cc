@@ -12,7 +12,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Waits for some seconds at most, and a moment more, in which the error of the other thread reaches parallel_for.
+// Waits for some seconds at most, and a moment more, in which the error of the other thread reaches
+// parallel_for.
 void wait_until(const std::atomic<bool>& thrown) {
   for (int ms = 0; ms < 20'000 && !thrown; ms++) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
