@@ -1,6 +1,6 @@
 """Every kind of conversion, models in memory, and every command that looks, over and over: with other numbers of threads, bounds of memory, ranks
-and cores, and with threads and ranks that wait at random. The bytes of the results, the answers, the reports and the messages in their order are
-those of the first run, which has one thread and waits for nothing. So it is of sources with several faults: the same one is told first.
+and cores, and with threads and ranks that wait at random. Each run writes the same bytes and reports, gives the same answer and the same messages in
+the same order as the first run, which has one thread and waits for nothing. If a source has several faults, each run tells the same one first.
 
 usage: equal_runs.py [SEED]
 

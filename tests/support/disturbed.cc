@@ -1,11 +1,11 @@
-// Preloaded into a program, this disturbs the order in which its threads and ranks come to what they share: it
-// lets them wait at random where they begin, lock, unlock, read and write.
+// Preloaded into a program, this disturbs the order in which its threads and ranks come to what they share:
+// it lets them wait at random where they begin, lock, unlock, read and write.
 //
 //   DISTURBED=7          the seed: another one is another order
 //   DISTURBED=7:400      no wait is longer than 400 microseconds (else 1,000)
 //
-// A thread, or a rank with all its threads, may be a slow one, which waits ten times as often. No thread waits
-// longer than 80 ms in all. Ranks of an mpirun have seeds of their own, and begin at other moments.
+// A thread, or a rank with all its threads, may be a slow one, which waits ten times as often. No thread
+// waits longer than 80 ms in all. Ranks of an mpirun have seeds of their own, and begin at other moments.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>

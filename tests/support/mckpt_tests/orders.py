@@ -1,5 +1,5 @@
 """Runs of the program in random orders: another number of threads, memory, ranks and cores, and threads and ranks that wait at random (the preloaded
-`disturbed`). What a run said and wrote, without times.
+`disturbed`); the answers and files of a run, without times.
 
     first = said_and_written(["stats", model, "--json"], in_order=PLAIN)
     again = said_and_written(["stats", model, "--json"], in_order=Order.drawn(r))
@@ -40,7 +40,7 @@ class Order:
                    r.choice((-1, -1, r.choice(CORES))), r.choice((0, 0, 5, 15)), r.randrange(1, 1 << 30))
 
     def front(self):
-        """What stands before the program."""
+        """The words before the program."""
         out = ["taskset", "-c", str(self.core)] if self.core >= 0 and shutil.which("taskset") else []
         out += ["nice", "-n", str(self.nice)] if self.nice else []
         out += [MPIRUN, "-n", str(self.ranks), "--timeout", "200"] if self.ranks > 1 else []

@@ -1,5 +1,5 @@
-// Compares item by item where bytes differ. Every write is counted by itself, without a lock, and kept until the
-// last one of its tensor.
+// Compares item by item where bytes differ. Every write is counted by itself, without a lock, and kept until
+// the last one of its tensor.
 #include "convert/compare/differences/item_tally.h"
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 //
 //   "differs at [3, 2]: expected 1.5, found 2; 17 items differ, by 0.5 at most"
 //
-// Sums of floats depend on the order of their terms. Threads write in any order, so the sums of the pieces of a
-// tensor are kept, and added in the order of their places when all its items were seen.
+// Sums of floats depend on the order of their terms. Threads write in any order, so the sums of the pieces of
+// a tensor are kept, and added in the order of their places when all its items were seen.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,8 @@ class ChunkList;
 class Store;
 
 // One count. write() is thread-safe; counts() is read when everything is written. Memory: an entry for each
-// tensor, and one for each 256 KiB of the tensors that threads are in. Items that are written twice count once.
+// tensor, and one for each 256 KiB of the tensors that threads are in. Items that are written twice count
+// once.
 class ItemTally final : public CopySink {
  public:
   // How far items of the tensor with this key may be apart.

@@ -307,7 +307,7 @@ TEST(CopyEngine, AFaultOfOneThreadEndsTheRunWithItsError) {
   EXPECT_THROW(run_copy(s.job, out, options), Error);
 }
 
-// Also if another thread failed before it, with tasks that come later.
+// Another thread fails before it, with a task that comes later.
 TEST(CopyEngine, TheErrorOfTheFirstTaskThatFailsIsTold) {
   for (int threads : {1, 2, 3}) {
     std::mt19937 random(28);

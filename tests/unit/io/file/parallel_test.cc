@@ -12,7 +12,8 @@
 namespace mckpt::impl {
 namespace {
 
-// At most some seconds, and a moment more: what another thread threw has reached parallel_for then.
+// Waits for some seconds at most, and a moment more, in which the error of the other thread reaches
+// parallel_for.
 void wait_until(const std::atomic<bool>& thrown) {
   for (int ms = 0; ms < 20'000 && !thrown; ms++) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -32,7 +33,7 @@ TEST(ParallelFor, CallsEachIndexOnceAndNoWorkerTwiceAtATime) {
   }
 }
 
-// Also if a thread with a higher index failed before it.
+// A thread with a higher index fails before it.
 TEST(ParallelFor, ThrowsTheErrorThatASingleThreadWouldThrow) {
   for (int threads : {1, 2, 3}) {
     std::atomic<bool> later_failed = false;

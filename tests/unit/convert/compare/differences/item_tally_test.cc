@@ -73,8 +73,8 @@ TEST(ItemTally, CountsItemsByTheirPlaceInTheTensor) {
             "differs at [1, 2]: expected 16, found 14; 3 items differ, by 8 at most");
 }
 
-// Sums of floats: 1e16 + 1 + 1 is 1e16 + 2 or 1e16, as one adds them. Writes that come twice, as those beside damage do,
-// count once.
+// Sums of floats: 1e16 + 1 + 1 is 1e16 + 2 or 1e16, as one adds them. Writes that come twice, as those beside
+// damage do, count once.
 TEST(ItemTally, SumsAreTheSameInAnyOrderOfWrites) {
   SomeBoxes boxes;
   boxes.entries = {{0, {0}, {3}, 0}, {1, {0}, {1}, 12}};
