@@ -25,8 +25,8 @@ std::string hybrid_pattern(const ModelConfig& model);
 // Throws kBadPattern if the layers of the pattern, MTP included, are not the model's layers.
 void refuse_other_pattern(const LayerPattern& pattern, const ModelConfig& model);
 
-// Renames the parameters of a pipeline stage as in groups: their global names by the whole pattern, the names at
-// run time by the stage's part of it. pre: the pattern is the model's, and the stage cuts no group.
+// Renames the parameters of a pipeline stage as in groups: their global names by the whole pattern, the names
+// at run time by the stage's part of it. pre: the pattern is the model's, and the stage cuts no group.
 void group_layers(const LayerPattern& pattern, const StagePart& stage,
                   std::vector<ModelParameter>& parameters);
 

@@ -71,9 +71,9 @@ class PipelineSplit {
   std::vector<StagePart> parts_;  // in the order of their layers
 };
 
-// The division in a run of a hybrid model whose layers are those of `groups`: at the pattern's pipes, or as
-// Megatron divides the layers of a pattern without pipes; null: no such run. One stage alone has all layers in
-// any case. Throws kGridMisfit where the pattern does not divide so, or a stage would end inside a group,
+// The division in a run whose layers have the pattern `groups`: at its pipes, or as Megatron divides the
+// layers of a pattern without pipes. Null: the run is of another model. One stage alone has all layers in any
+// case. Throws kGridMisfit where the pattern does not divide so, or a stage would end inside a group,
 // kBadGrid for options that contradict the pattern, and what the constructor throws.
 PipelineSplit pipeline_split(i64 layers, i64 stages, const PipelineOptions& options,
                              const LayerPattern* groups);
