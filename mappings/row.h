@@ -42,8 +42,8 @@ struct Row {
   bool typed_as_model = false;  // a buffer that has the type of the model's parameters
   bool fp32 = false;            // fp32 at run time, whatever the type of all others
   bool counter = false;         // a buffer of integers, which no run casts
-  i64 slice =
-      0;  // of `replicate_slice`: which row or item of its source, which other rows of the table may read too
+  // Of `replicate_slice`: which row or item of its source, which other rows of the table may read too.
+  i64 slice = 0;
   bool first_cells = false;  // Megatron-FSDP saves the first cell's part as if it were the whole
   bool alternates = false;   // alternates with the row before: weight0, bias0, weight1, ...
   std::string_view also{};   // another spelling of the first source's name, in older or newer files

@@ -126,10 +126,10 @@ void fields(mckpt::Fsdp& o, FieldVisitor& v) {
     o.hybrid_stack_units);
   v({.name = "fp8_recipe",
      .value = "NAME",
-     .words = "none tensorwise delayed blockwise mxfp8",
+     .words = "auto none tensorwise delayed blockwise mxfp8",
      .only = true,
      .help =
-         "recipe of weights that the run has in 8 bits (fp8_param_gather in Megatron): none, tensorwise, delayed, blockwise or mxfp8; they have buffers of their own, and checkpoints their fp32 main weights"},
+         "recipe of weights that the run has in 8 bits (fp8_param_gather in Megatron): none, tensorwise, delayed, blockwise or mxfp8; they have buffers of their own, and checkpoints their fp32 main weights; auto (default): none, but a checkpoint whose boxes are those of such weights stays packed so"},
     o.fp8_recipe);
   v({.name = "units_for",
      .value = "WHICH",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 
 #include "core/base/error.h"
@@ -32,11 +33,32 @@ constexpr std::array kLinear = {"linear_qkv"sv,
                                 "fc2_latent_proj"sv,
                                 "eh_proj"sv};
 
+// Modules of layers with weights that Transformer Engine does not have: Megatron's own router, and torch's
+// linear layers that Megatron-Bridge adds for Gemma 4.
+constexpr std::array kOther = {"router"sv, "per_layer_input_gate"sv, "per_layer_projection"sv};
+
 // "weight", or "weight12" of grouped experts.
 bool is_weight(std::string_view leaf) {
   constexpr std::string_view kWeight = "weight";
   if (!leaf.starts_with(kWeight)) return false;
   return leaf.find_first_not_of("0123456789", kWeight.size()) == leaf.npos;
+}
+
+bool is_matrix_of_layer(const ModelParameter& p) {
+  return p.shape().rank() == 2 && p.section && p.section->tower == Tower::kText &&
+         (p.unit >= 0 || p.name.starts_with("mtp."));
+}
+
+// The module of a weight, "linear_qkv"; "" for another name.
+std::string_view module_of_weight(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == name.npos || !is_weight(name.substr(dot + 1))) return "";
+  const std::string_view module = name.substr(0, dot);
+  return module.substr(module.rfind('.') + 1);
+}
+
+bool is_in(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 bool is_indexer(const ModelParameter& p) { return p.name.find(".indexer.") != p.name.npos; }
@@ -47,9 +69,8 @@ bool is_indexer(const ModelParameter& p) { return p.name.find(".indexer.") != p.
 
 // MXFP8 has blocks of 32 items, and Transformer Engine makes no weight that is not made of whole ones.
 void refuse_parts_of_blocks(const ModelParameter& p) {
-  constexpr i64 kBlock = 32;
   const Shape& shape = p.shape();
-  if (shape[0] % kBlock == 0 && shape[1] % kBlock == 0) return;
+  if (shape[0] % kRowsOfMxfp8 == 0 && shape[1] % kRowsOfMxfp8 == 0) return;
   throw Error(Code::kBadLayout, "an MXFP8 weight is not made of whole blocks")
       .tensor(p.global_name)
       .expected("rows and columns that are multiples of 32, on each tensor-parallel rank")
@@ -61,18 +82,13 @@ void refuse_parts_of_blocks(const ModelParameter& p) {
 }  // namespace
 
 bool is_fp8_weight(const ModelParameter& p, const FsdpSetup& setup) {
-  if (setup.fp8 == Fp8Recipe::kNone || p.shape().rank() != 2) return false;
-  if (!p.section || p.section->tower != Tower::kText) return false;
-  if (p.unit < 0 && !p.name.starts_with("mtp.")) return false;
-  const std::string_view name = p.name;
-  const std::size_t dot = name.rfind('.');
-  if (dot == name.npos || !is_weight(name.substr(dot + 1))) return false;
-  const std::string_view module = name.substr(0, dot);
-  return std::ranges::find(kLinear, module.substr(module.rfind('.') + 1)) != kLinear.end();
+  return setup.fp8 != Fp8Recipe::kNone && is_matrix_of_layer(p) && is_fp8_name(p.name);
 }
 
+bool is_fp8_name(std::string_view name) { return is_in(kLinear, module_of_weight(name)); }
+
 i64 block_rows(const FsdpSetup& setup) {
-  return setup.fp8 == Fp8Recipe::kMxfp8 && setup.engine == Engine::kV2 ? 32 : 1;
+  return setup.fp8 == Fp8Recipe::kMxfp8 && setup.engine == Engine::kV2 ? kRowsOfMxfp8 : 1;
 }
 
 i64 weight_copies(const FsdpSetup& setup) { return setup.fp8 == Fp8Recipe::kMxfp8 ? 2 : 1; }
@@ -87,6 +103,9 @@ void refuse_fp8(const std::vector<ModelParameter>& parameters, const FsdpSetup& 
            "it quantises shards of weights that are sharded, and no others");
   for (const ModelParameter& p : parameters) {
     if (is_indexer(p)) refuse("which weights of an indexer are of 8 bits is not known", p.global_name);
+    if (const std::string_view module = module_of_weight(p.name);
+        is_matrix_of_layer(p) && !module.empty() && !is_in(kLinear, module) && !is_in(kOther, module))
+      refuse("it is not known whether the weight is of 8 bits", p.global_name);
     if (!is_fp8_weight(p, setup)) continue;
     if (setup.fp8 == Fp8Recipe::kMxfp8) refuse_parts_of_blocks(p);
     if (!p.trainable && setup.saved && setup.engine == Engine::kV1)

@@ -2,6 +2,8 @@
 // cut, and the keys under which it saves. The words are explained in core/fsdp (strategy.h, param_groups.h).
 #pragma once
 
+#include <string_view>
+
 #include "core/base/int.h"
 #include "core/fsdp/strategy.h"
 
@@ -15,6 +17,7 @@ enum class SavedKeys : u8 {
 
 // How weights are quantised that a run has in 8 bits (fp8.h); kNone: it has none.
 enum class Fp8Recipe : u8 { kNone, kTensorwise, kDelayed, kBlockwise, kMxfp8 };
+std::string_view fp8_recipe_name(Fp8Recipe recipe);  // "mxfp8"
 
 // From the options of a conversion, or from the checkpoint that is resharded. The default is
 // optim_grads_params of v1 with all layers as units, and no cut by size.
@@ -36,5 +39,11 @@ struct FsdpSetup {
     keys = which == Engine::kV2 ? SavedKeys::kStateDict : SavedKeys::kFsdpDtensor;
   }
 };
+
+struct Grid;
+
+// The first of the options that only a run under Megatron-FSDP has and that is not as usual, "`engine`"; ""
+// if all are. The recipe of 8-bit weights is none of them: other runs have such weights too.
+std::string_view option_of_fsdp(const FsdpSetup& setup, const Grid& grid);
 
 }  // namespace mckpt::impl

@@ -1,5 +1,6 @@
-// Layers give their units their numbers, and so do experts: they are a group of their own anyway. v1 gives a stack the
-// number of its first layer. Layers in a stack may be units too with v2, which numbers stacks behind all layers.
+// Layers give their units their numbers, and so do experts: they are a group of their own anyway. v1 gives a
+// stack the number of its first layer. Layers in a stack may be units too with v2, which numbers stacks
+// behind all layers.
 #include "mappings/fsdp/units.h"
 
 #include "core/fsdp/param_groups.h"
@@ -15,12 +16,15 @@ namespace {
 // More layers than any model has.
 constexpr i64 kFirstStack = i64{1} << 32;
 
+// The stack of all layers that are in no group.
+constexpr std::string_view kDecoder = "decoder";
+
 // The stack that owns what no unit inside it owns; "": there is none. pre: the model is a hybrid.
 std::string_view innermost_stack(const ModelParameter& p) {
   if (p.section->tower != Tower::kText) return "";
   if (p.unit >= 0) return stack_name(p);
-  constexpr std::string_view kDecoder = "decoder";
-  return p.name.starts_with("decoder.") ? kDecoder : "";
+  const bool inside = p.name.starts_with(kDecoder) && p.name.substr(kDecoder.size()).starts_with('.');
+  return inside ? kDecoder : "";
 }
 
 // "decoder.layers.0.mlp.experts" of "decoder.layers.0.mlp.experts.linear_fc1.weight3".
@@ -65,7 +69,7 @@ std::map<i64, UnitModule> UnitOwners::modules(const std::vector<ModelParameter>&
     else if (!module.stack)
       module.name = layer_name(p);
     else
-      module.name = p.unit >= 0 ? stack_name(p) : "decoder";
+      module.name = p.unit >= 0 ? stack_name(p) : kDecoder;
   }
   return out;
 }

@@ -205,9 +205,17 @@ std::string ModelMap::fitting_parts(i64 tp, i64 etp) const {
 
 std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& cell,
                                                  const RunSetup& setup) const {
-  refuse_misfit(model_, grid);
-  return parameters(grid, cell, setup,
-                    PipelineSplit(std::ssize(model_.text.layers), grid.pp).part(cell.pp, 0));
+  // A pattern divides its layers otherwise, and is refused for reasons of its own.
+  if (setup.groups)
+    refuse_other_pattern(*setup.groups, model_);
+  else
+    refuse_misfit(model_, grid);
+  const PipelineSplit split = pipeline_split(std::ssize(model_.text.layers), grid.pp, {}, setup.groups);
+  if (split.chunks() > 1)
+    throw Error(Code::kBadGrid, "the pattern gives each pipeline stage several chunks of layers")
+        .expected(cat("a pattern of ", grid.pp, " segments"))
+        .found(cat(split.chunks() * grid.pp, " segments"));
+  return parameters(grid, cell, setup, split.part(cell.pp, 0));
 }
 
 std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& cell, const RunSetup& setup,
@@ -258,7 +266,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
   holdings.refuse_misfits([&] { return fitting_parts(grid.tp, grid.etp); });
   if (setup.groups) {
     refuse_other_pattern(*setup.groups, model_);
-    group_layers(*setup.groups, out);
+    group_layers(*setup.groups, chunk, out);
   }
   number_stacks(model_, setup.groups, out);
   respell(setup.spelling, out);

@@ -6,8 +6,10 @@
 #include "core/base/error.h"
 #include "core/hybrid/names.h"
 #include "core/hybrid/pattern.h"
+#include "core/hybrid/segment.h"
 #include "mappings/config.h"
 #include "mappings/model/parameter.h"
+#include "mappings/model/stages.h"
 
 namespace mckpt::impl {
 namespace {
@@ -45,6 +47,23 @@ std::string words_of(const LayerSpec& layer) {
              both ? " at once" : "");
 }
 
+// From the number of a layer to its group and member, for the layers of one pattern. The pattern outlives it.
+class Renaming {
+ public:
+  explicit Renaming(const LayerPattern& pattern)
+      : flat_(pattern, LayerForm::kFlat), grouped_(pattern, LayerForm::kMember) {}
+
+  std::optional<NameFault> rename(std::string& name) const {
+    std::optional<NameFault> fault;
+    LayerName found = flat_.find(name, fault);
+    if (!fault && found.kind == LayerName::Kind::kLayer && found.depth < 0) name = grouped_.text(found);
+    return fault;
+  }
+
+ private:
+  LayerNames flat_, grouped_;
+};
+
 }  // namespace
 
 // "" if a layer has both a mixer and a feed-forward part: no symbol means that.
@@ -80,23 +99,19 @@ void refuse_other_pattern(const LayerPattern& pattern, const ModelConfig& model)
 
 // Throws for a name that the pattern does not have. A module that a layer does not have, such as the mixer of
 // an MLP, is left out.
-void group_layers(const LayerPattern& pattern, std::vector<ModelParameter>& parameters) {
-  LayerNames flat(pattern, LayerForm::kFlat), grouped(pattern, LayerForm::kMember);
-  auto rename = [&](std::string& name) {
-    std::optional<NameFault> fault;
-    LayerName found = flat.find(name, fault);
-    if (!fault && found.kind == LayerName::Kind::kLayer && found.depth < 0) name = grouped.text(found);
-    return fault;
-  };
+void group_layers(const LayerPattern& pattern, const StagePart& stage,
+                  std::vector<ModelParameter>& parameters) {
+  const LayerPattern own = pattern_of_layers(pattern, {stage.first_layer, stage.end_layer});
+  const Renaming whole(pattern), local(own);
   auto is_missing = [&](std::string& module) {
     constexpr std::string_view kInside = ".x";  // a module is found by something inside it
-    bool missing = rename(module += kInside).has_value();
+    bool missing = local.rename(module += kInside).has_value();
     module.resize(module.size() - kInside.size());
     return missing;
   };
   for (ModelParameter& p : parameters) {
-    for (std::string* name : {&p.name, &p.global_name})
-      if (std::optional<NameFault> fault = rename(*name))
+    for (auto [renaming, name] : {std::pair(&local, &p.name), std::pair(&whole, &p.global_name)})
+      if (std::optional<NameFault> fault = renaming->rename(*name))
         throw Error(fault->code, fault->message).tensor(*name);
     std::erase_if(p.gathered_with, is_missing);
   }

@@ -1,8 +1,10 @@
 // The chunks in the order of their layers: the first chunk of every stage, then the second of every stage,
-// and so on.
+// and so on. Segments of a pattern have the same order.
 #include "mappings/model/stages.h"
 
 #include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/hybrid/pattern.h"
 #include "mappings/family.h"
 #include "mappings/model/fit/fitting_sizes.h"
 
@@ -42,6 +44,52 @@ void refuse_without_stages(i64 stages, const PipelineOptions& o) {
     throw Error(Code::kBadGrid, "one stage alone has all layers")
         .expected("`pp` 2 or more")
         .found(cat("`pp` ", stages, " with the layers of the first or last stage"));
+}
+
+std::vector<ChunkContents> contents_of_segments(const LayerPattern& pattern) {
+  std::vector<ChunkContents> out;
+  for (const PatternSegment& s : pattern.segments) {
+    ChunkContents& chunk = out.emplace_back();
+    for (i64 i = s.first_item; i < s.first_item + s.item_count; i++)
+      chunk.layers += pattern.items[i].physical_count;
+  }
+  out.back().final_norm = out.back().mtp = out.back().output = true;
+  return out;
+}
+
+// pre: the pattern has pipes, and there are several stages.
+PipelineSplit split_at_pipes(const LayerPattern& pattern, i64 stages, const PipelineOptions& o) {
+  const i64 segments = std::ssize(pattern.segments);
+  if (o.first_layers || o.last_layers)
+    throw Error(Code::kBadGrid, "the pattern cuts the layers of the stages itself, at |")
+        .found(cat("layers of the first or last stage, and the pattern ", escaped(pattern.text)))
+        .help("leave out `first_stage_layers` and `last_stage_layers`, or the | in the pattern");
+  if (segments % stages != 0)
+    throw Error(Code::kGridMisfit, "the segments of the pattern do not divide by the pipeline-parallel size")
+        .expected(cat("a multiple of ", stages))
+        .found(cat(counted(segments, "segment"), " in ", escaped(pattern.text)))
+        .help(sizes_that_divide("pp", segments));
+  if (o.chunks > 1 && o.chunks * stages != segments)
+    throw Error(Code::kBadGrid, "the pattern cuts the layers of the stages itself, at |")
+        .expected(cat("`vpp` ", segments / stages, ": ", segments, " segments on ", stages, " stages"))
+        .found(cat("`vpp` ", o.chunks))
+        .help("leave it out");
+  return PipelineSplit(stages, contents_of_segments(pattern));
+}
+
+// pre: the pattern has no pipes.
+void refuse_cut_groups(const LayerPattern& pattern, const PipelineSplit& split) {
+  for (i64 stage = 0; stage + 1 < split.stages(); stage++) {
+    const i64 end = split.part(stage, 0).end_layer;
+    for (const PatternItem& item : pattern.items)
+      if (item.physical_first < end && end < item.physical_end())
+        throw Error(Code::kGridMisfit, "a pipeline stage would end inside a group of layers")
+            .expected("stages that end between groups")
+            .found(cat("stage ", stage, " ends with layer ", end - 1, ", and the group [",
+                       pattern.symbols(item), "] has layers ", item.physical_first, " to ",
+                       item.physical_end() - 1))
+            .help("cut the pattern at the ends of stages, as in '[*-]|M', or choose `first_stage_layers`");
+  }
 }
 
 }  // namespace
@@ -91,6 +139,18 @@ PipelineSplit::PipelineSplit(i64 stages, const std::vector<ChunkContents>& chunk
 void PipelineSplit::add(const ChunkContents& c) {
   const i64 begin = parts_.empty() ? 0 : layers();
   parts_.push_back({begin, begin + c.layers, parts_.empty(), c.final_norm, c.mtp, c.output});
+}
+
+PipelineSplit pipeline_split(i64 layers, i64 stages, const PipelineOptions& o, const LayerPattern* groups) {
+  if (groups == nullptr || stages == 1) return PipelineSplit(layers, stages, o);
+  if (std::ssize(groups->segments) > 1) return split_at_pipes(*groups, stages, o);
+  if (o.chunks > 1)
+    throw Error(Code::kBadGrid, "a pattern without | has one chunk of layers on each stage")
+        .expected(cat("a pattern with ", o.chunks * stages, " segments, cut at |"))
+        .found(cat("`vpp` ", o.chunks, ", and the pattern ", escaped(groups->text)));
+  PipelineSplit split(layers, stages, o);
+  refuse_cut_groups(*groups, split);
+  return split;
 }
 
 const StagePart& PipelineSplit::part(i64 stage, i64 chunk) const {

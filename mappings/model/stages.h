@@ -11,6 +11,7 @@
 //
 //   Megatron's layout Et|tt|m|L               stage 0: embedding, 0           stage 1: 1-2, final norm
 //                                             stage 2: MTP (and embedding)    stage 3: output layer
+//   the pattern [*-]|M[*E] of a hybrid model  stage 0: 0-1                    stage 1: 2-4
 #pragma once
 
 #include <optional>
@@ -20,6 +21,7 @@
 
 namespace mckpt::impl {
 
+struct LayerPattern;
 enum class Stage : u8;
 
 // One chunk of one stage.
@@ -68,5 +70,12 @@ class PipelineSplit {
   i64 stages_;
   std::vector<StagePart> parts_;  // in the order of their layers
 };
+
+// The division in a run whose layers have the pattern `groups`: at its pipes, or as Megatron divides the
+// layers of a pattern without pipes. Null: the run is of another model. One stage alone has all layers in any
+// case. Throws kGridMisfit where the pattern does not divide so, or a stage would end inside a group,
+// kBadGrid for options that contradict the pattern, and what the constructor throws.
+PipelineSplit pipeline_split(i64 layers, i64 stages, const PipelineOptions& options,
+                             const LayerPattern* groups);
 
 }  // namespace mckpt::impl

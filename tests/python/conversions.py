@@ -172,6 +172,31 @@ class Conversions(unittest.TestCase):
         for call in (lambda: mckpt.convert("a", "b", to="fsdp", dry_run=True), lambda: mckpt.export("a", "b", dry_run=True)):
             self.assertRaisesRegex(TypeError, r"mckpt\.plan", call)
 
+    def test_settings_without_effect_are_refused(self):
+        quiet = {"progress": False}
+        for settings, says in (({"hsdp_outer": "shard"}, "shares nothing"), ({"source_tp": 2}, "source_tp"), ({"source_ep": 2}, "source_ep")):
+            with self.assertRaisesRegex(mckpt.Error, says):
+                mckpt.plan(TINY_MODEL, self.folder / "no", to="fsdp", dp=2, **settings)
+        mcore = mckpt.convert(TINY_MODEL, self.folder / "mcore", to="mcore", **quiet).output
+        with self.assertRaisesRegex(mckpt.Error, "fp8_recipe"):
+            mckpt.plan(mcore, self.folder / "no", to="reshard", tp=2, fp8_recipe="mxfp8")
+        dump = os.path.join(DATA, "live_ranks", "tiny_qwen3_moe.tp2_rank1.json")
+        self.assertTrue(mckpt.diff(dump, TINY_MODEL, live="megatron", tp=2, **quiet).equal)
+        self.assertFalse(mckpt.diff(dump, TINY_MODEL, live="megatron", tp=2, spelling="usual", **quiet).equal)
+        self.assertFalse(mckpt.diff(TINY_MODEL, dump, live="megatron", tp=2, spelling=["usual"], **quiet).equal)
+        with self.assertRaisesRegex(mckpt.Error, "for a run under Megatron-FSDP"):
+            mckpt.diff(dump, TINY_MODEL, live="megatron", tp=2, engine="v2", **quiet)
+
+    def test_weights_in_8_bits_stay_packed(self):
+        quiet = {"progress": False}
+        eight = mckpt.convert(TINY_MODEL, self.folder / "eight", to="fsdp", dp=3, fp8_recipe="delayed", **quiet).output
+        recipes = mckpt.open(eight).packing["fp8_recipes"]
+        self.assertEqual(recipes[:3], ["tensorwise", "delayed", "blockwise"])
+        for recipe, packed in ((None, True), ("auto", True), ("none", False), ("blockwise", True)):
+            settings = {} if recipe is None else {"fp8_recipe": recipe}
+            out = mckpt.convert(eight, self.folder / f"to_{recipe}", to="reshard", dp=3, **settings, **quiet).output
+            self.assertEqual(bool(mckpt.open(out).packing["fp8_recipes"]), packed, recipe)
+
     def test_an_existing_result_is_replaced_only_on_request(self):
         for _ in range(2):
             mckpt.convert(TINY_MODEL, self.folder / "ckpt", to="fsdp", overwrite=True, progress=False)

@@ -83,7 +83,7 @@ HfToFsdpOptions PlotAs::of_fsdp(const std::string& folder, int threads) const {
   // g++ 13 destroys members of a braced list twice if a later one throws.
   options.source = folder, options.model = run_.model.options();
   options.grid = run_.grid.grid(), options.fsdp = run_.fsdp.setup(options.grid);
-  options.frozen = run_.fsdp.frozen(), options.spelling = run_.spelling.spelling();
+  options.frozen = run_.fsdp.frozen(), options.spelling = run_.spelling.spelling().value_or(Spelling{});
   options.values = run_.values.options(), options.hybrid_pattern = run_.pattern.text(),
   options.threads = threads;
   return options;

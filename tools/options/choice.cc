@@ -56,6 +56,10 @@ void refuse_early_glob(const std::string& word, std::string_view arguments) {
         .found(cat("'", escaped(word, 4096), "' where a path is expected"));
 }
 
+[[noreturn]] void refuse_regex_alone() {
+  throw Error(Code::kUsage, "--regex says how the GLOB is read, and there is no GLOB");
+}
+
 void declare_regex(CommandLine& line, TensorChoice& choice) {
   line.flag("--regex", choice.regex,
             "GLOB is a regular expression, found anywhere in the name: POSIX extended, with \\d \\w \\s \\b")
@@ -77,6 +81,7 @@ void ChosenPaths::settle() {
     paths.pop_back();
   }
   if (several() || !choice.pattern.empty()) refuse_early_glob(paths[0], "PATH... [GLOB]");
+  if (choice.regex && choice.pattern.empty()) refuse_regex_alone();
   for (const std::string& path : paths)
     if (!choice.pattern.empty() && &path != &paths[0] && !is_there(path) && !is_like_a_path(path))
       refuse_second_glob(path);
@@ -113,7 +118,7 @@ void ChosenOfTwo::declare(CommandLine& line) {
 void ChosenOfTwo::settle(const std::string& a, const std::string& b) {
   for (const std::string& path : {a, b}) refuse_early_glob(path, "A B [GLOB]");
   if (!glob_) {
-    if (choice.regex) throw Error(Code::kUsage, "--regex says how the GLOB is read, and there is no GLOB");
+    if (choice.regex) refuse_regex_alone();
     return;
   }
   if (is_there(*glob_) || (!choice.regex && is_like_a_path(*glob_)))

@@ -24,7 +24,7 @@ class ChosenPaths {
  public:
   // `what`: what PATH is, for the help.
   void declare(CommandLine& line, const std::string& what = "checkpoints: files or folders");
-  void settle();  // takes the GLOB from the end of the paths
+  void settle();  // takes the GLOB from the end of the paths; throws kUsage for --regex without one
   // The only path. Throws kUsage that names `why`, such as "--as", if there are several.
   const std::string& only(std::string_view why) const;
   // As TensorChoice::choose(), but an error says that the GLOB might have been meant as a path.

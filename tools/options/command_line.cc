@@ -115,13 +115,19 @@ struct CommandLine::Impl {
     HelpPage::Row& row = declare(names, "", text);
     return noted(app.add_flag(all_names(row), value, text)->disable_flag_override(), row);
   }
+  // Without a word an option would be taken for one that is not given. A GLOB or a pattern can be empty.
+  static std::string word_of(const std::string& given, const std::string& option) {
+    std::string word = unshielded(given);
+    if (word.empty()) throw Error(Code::kUsage, cat(option, " needs a value that is not empty")).found("''");
+    return word;
+  }
   // Calls `take` with the one value and with the option's name for messages.
   template <typename Fn>
   Option valued(const std::string& names, const char* value, const std::string& text, Fn&& take) {
     HelpPage::Row& row = declare(names, value, text);
     auto take_one = [take, label = row.names.back()](const std::vector<std::string>& v) {
       if (v.size() != 1) throw Error(Code::kUsage, cat(label, " is given more than once")).found(listed(v));
-      take(unshielded(v[0]), label);
+      take(word_of(v[0], label), label);
       return true;
     };
     return repeatable(row, take_one);
@@ -253,9 +259,9 @@ CommandLine::Option CommandLine::taking(const std::string& names, Take take, boo
         names, "TEXT", [take](const std::string& v, const std::string&) { take({v}); }, help);
   HelpPage::Row& row = impl_->declare(names, "TEXT", help);
   row.several = true;
-  return impl_->repeatable(row, [take](const std::vector<std::string>& values) {
+  return impl_->repeatable(row, [take, label = row.names.back()](const std::vector<std::string>& values) {
     std::vector<std::string> texts;
-    for (const std::string& v : values) texts.push_back(unshielded(v));
+    for (const std::string& v : values) texts.push_back(Impl::word_of(v, label));
     take(texts);
     return true;
   });

@@ -53,7 +53,7 @@ void SpellingFlags::declare(CommandLine& line) {
   spelling_field(words_, flags);
 }
 
-Spelling SpellingFlags::spelling() const { return spelling_in(words_); }
+std::optional<Spelling> SpellingFlags::spelling() const { return given_spelling(words_); }
 
 void ValueFlags::declare(CommandLine& line) {
   FieldFlags flags(line);

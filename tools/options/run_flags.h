@@ -71,7 +71,8 @@ class FsdpFlags {
 class SpellingFlags {
  public:
   void declare(CommandLine& line);
-  Spelling spelling() const;  // throws kUsage for a word that is none
+  // Nothing without the flag. Throws kUsage for a word that is none.
+  std::optional<Spelling> spelling() const;
 
  private:
   std::vector<std::string> words_;

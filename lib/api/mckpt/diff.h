@@ -5,9 +5,9 @@
 //   for (const mckpt::DiffRow& row : d.rows) ...    values  model.norm.weight  [3]  0.5  0.25  17 items
 //
 // The two may have other formats and grids: where their names differ, one of them is compared with what
-// converting the other one would write, as compare() does it. With DiffOptions::of_rank one of them is a dump of a live rank,
-// compared with what that rank should have of the model. Values are compared bit by bit; of two types in
-// one that has all values of both, so that the order of the two does not matter.
+// converting the other one would write, as compare() does it. With DiffOptions::of_rank one of them is a dump
+// of a live rank, compared with what that rank should have of the model. Values are compared bit by bit; of
+// two types in one that has all values of both, so that the order of the two does not matter.
 #pragma once
 
 #include <cstdint>

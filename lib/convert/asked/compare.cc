@@ -15,7 +15,7 @@ std::optional<LiveSide> live_side(const mckpt::LiveRank& o, const HfModelOptions
         .found(escaped(o.live));
   ShareRun run;
   run.model = model, run.values = value_options(o.values);
-  run.frozen = frozen_of(o.fsdp), run.spelling = spelling_in(o.spelling);
+  run.frozen = frozen_of(o.fsdp), run.spelling = given_spelling(o.spelling);
   run.hybrid_pattern = o.hybrid_pattern;
   const Grid sizes = sizes_of(o.grid);
   return LiveSide{

@@ -67,10 +67,8 @@ ReshardSourceOptions reshard_source(const What& what, const SourceOptions& openi
   return from;
 }
 
-std::optional<Spelling> given_spelling(const std::vector<std::string>& words, bool rank_files = false) {
-  if (words.empty()) return std::nullopt;
-  return spelling_in(words, rank_files);
-}
+// The word of `fp8_recipe` by which a checkpoint keeps its packing.
+constexpr std::string_view kRecipeOfSource = "auto";
 
 template <typename What>
 PipelineOptions pipeline_of(const What& what) {
@@ -93,6 +91,7 @@ Conversion plan_of(const ToFsdp& what, const Planning& how) {
   opening.assets = what.assets, opening.accept = what.accept, opening.model = what.model;
   opening.source_tp = what.source_tp, opening.source_etp = what.source_etp;
   out.from = reshard_source(what, opening, how);
+  out.keep_fp8 = what.fsdp.fp8_recipe == kRecipeOfSource;
   out.modules = UnitModules(what.fsdp_module);
   if (!what.spelling.empty()) out.from.checkpoint.spelling = model.spelling;
   out.model_alone = how.model_alone;
@@ -132,6 +131,7 @@ Conversion plan_of(const Reshard& what, const Planning& how) {
   out.from.keep_names = what.keep_names;
   out.grid = grid_of(what.grid), out.pipeline = pipeline_of(what);
   out.fsdp = setup_of(what.fsdp, out.grid), out.frozen = frozen_of(what.fsdp);
+  out.keep_fp8 = what.fsdp.fp8_recipe == kRecipeOfSource;
   out.modules = UnitModules(what.fsdp_module);
   out.vocab = vocab_choice(what.vocab_size);
   out.from.checkpoint.spelling = given_spelling(what.spelling, true);

@@ -136,6 +136,11 @@ Spelling spelling_in(const std::vector<std::string>& words, bool rank_files) {
   return spelling_of(parts_of(words), rank_files);
 }
 
+std::optional<Spelling> given_spelling(const std::vector<std::string>& words, bool rank_files) {
+  if (words.empty()) return std::nullopt;
+  return spelling_in(words, rank_files);
+}
+
 std::string model_dict_of(const std::optional<std::string>& dict) {
   if (dict && dict->empty())
     throw Error(Code::kUsage, "`model_dict` is the name of a dict, and not empty")
@@ -158,7 +163,8 @@ FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid) {
                          fsdp.units_for, "units_for");
   s.transformer_units = fsdp.transformer_units, s.mamba_units = fsdp.mamba_units;
   s.hybrid_stack_units = fsdp.hybrid_stack_units;
-  s.fp8 = word_in<Fp8Recipe>({{"none", Fp8Recipe::kNone},
+  s.fp8 = word_in<Fp8Recipe>({{"auto", Fp8Recipe::kNone},
+                              {"none", Fp8Recipe::kNone},
                               {"tensorwise", Fp8Recipe::kTensorwise},
                               {"delayed", Fp8Recipe::kDelayed},
                               {"blockwise", Fp8Recipe::kBlockwise},

@@ -57,6 +57,8 @@ std::string chosen_dp_note(const mckpt::Grid& grid);
 FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid);
 FrozenNames frozen_of(const mckpt::Fsdp& fsdp);
 Spelling spelling_in(const std::vector<std::string>& words, bool rank_files = false);
+// The same; nothing where no word is given, which is not the word `usual`.
+std::optional<Spelling> given_spelling(const std::vector<std::string>& words, bool rank_files = false);
 // "": none is named. Throws kUsage for an empty name.
 std::string model_dict_of(const std::optional<std::string>& dict);
 

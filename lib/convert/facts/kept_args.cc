@@ -139,7 +139,7 @@ std::string kept_args(std::string args, const ArgsOfResult& result, Notes& notes
                               changes_of_result(own, result)})
     for (const ArgChange& change : changes) put(change.name, change.value);
   for (auto [name, value] : grid_args(result.grid)) put(name, value);
-  const auto stages = pipeline_values(result.map, result.grid.pp, result.pipeline);
+  const auto stages = pipeline_values(result.map, result.grid.pp, result.pipeline, result.groups);
   for (std::string_view name : pipeline_args()) {
     auto field = std::ranges::find(stages, name, [](const auto& f) { return f.first; });
     if (field != stages.end())

@@ -247,7 +247,8 @@ void add_recurrent(Fields& f, const ModelConfig& m) {
 
 // Chunks and layers of a pipeline's stages; where the run leaves them to Megatron there is no field.
 void add_pipeline(Fields& f, const MegatronArgs& args) {
-  for (auto [name, value] : pipeline_values(args.map, args.grid.pp, args.pipeline)) f.add(name, value);
+  for (auto [name, value] : pipeline_values(args.map, args.grid.pp, args.pipeline, args.run.groups))
+    f.add(name, value);
 }
 
 void add_run(Fields& f, const MegatronArgs& args) {
@@ -300,12 +301,15 @@ std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& g) {
 }
 
 std::vector<std::pair<std::string_view, i64>> pipeline_values(const ModelMap& map, i64 stages,
-                                                              const PipelineOptions& o) {
+                                                              const PipelineOptions& o,
+                                                              const LayerPattern* groups) {
   std::vector<std::pair<std::string_view, i64>> out;
-  if (o.chunks > 1) {
-    out.emplace_back(kChunks, o.chunks);
-    const PipelineSplit split(std::ssize(map.model().text.layers), stages, o);
-    if (!o.first_layers && !o.last_layers) out.emplace_back(kChunkLayers, split.part(0, 0).end_layer);
+  if (o.chunks > 1 || groups) {
+    const PipelineSplit split = pipeline_split(std::ssize(map.model().text.layers), stages, o, groups);
+    if (split.chunks() > 1) out.emplace_back(kChunks, split.chunks());
+    // The segments of a pattern need not have equally many layers.
+    if (!o.first_layers && !o.last_layers && groups == nullptr)
+      out.emplace_back(kChunkLayers, split.part(0, 0).end_layer);
   }
   if (o.first_layers) out.emplace_back(kFirstLayers, *o.first_layers);
   if (o.last_layers) out.emplace_back(kLastLayers, *o.last_layers);

@@ -21,16 +21,16 @@ class Store;
 struct LayerMigration;
 struct LayerPattern;
 
-// The migration to the names of the table or, with `groups`, to the names that a model with these groups has, by
-// group and member. Nothing if the names are these already, of no known form, or of other layers. pre: the store is
-// of fsdp_dtensor or torch_dist. Throws what migrate_layers() throws.
+// The migration to the names of the table or, with `groups`, to the names that a model with these groups has,
+// by group and member. Nothing if the names are these already, of no known form, or of other layers. pre: the
+// store is of fsdp_dtensor or torch_dist. Throws what migrate_layers() throws.
 std::optional<LayerMigration> layers_as_in_model(const Store& store, const ModelMap& map,
                                                  const LayerPattern* groups, bool weights_only);
 
 // The pattern of the run, if the model is its hybrid and the layers have the names that the format gives to
-// layers in groups: by member in fsdp_dtensor, as in memory, and by group alone in torch_dist; else nothing. Where no args
-// have a pattern, names by member show the groups and the model the layers in them. pre: the store is of
-// fsdp_dtensor or torch_dist, or a state dict.
+// layers in groups: by member in fsdp_dtensor, as in memory, and by group alone in torch_dist; else nothing.
+// Where no args have a pattern, names by member show the groups and the model the layers in them. pre: the
+// store is of fsdp_dtensor or torch_dist, or a state dict.
 std::shared_ptr<const LayerPattern> pattern_of_groups(const Store& store, DcpDialect dialect,
                                                       const ModelMap& map);
 

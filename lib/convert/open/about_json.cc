@@ -77,6 +77,9 @@ void write_packing(JsonWriter& json, const Store& store, const PackedBy* by) {
   json.field("hsdp_outer", g.outer == HsdpOuter::kShard ? "shard" : "replicate");
   json.field("bucket_size", by->guess.bucket_items);
   json.field("chunk_factors", std::span<const i64>(by->result.chunk_items));
+  json.key("fp8_recipes").begin_array();
+  for (Fp8Recipe recipe : by->recipes) json.value(fp8_recipe_name(recipe));
+  json.end_array();
   json.field("parameters", by->result.parameters).field("agreeing", by->result.agreeing);
   write_disagreement(json, store, *by);
   json.key("remarks").begin_array();

@@ -79,7 +79,9 @@ class Search {
 };
 
 // The ranks that have a part of the parameter which no lower rank has.
-std::vector<FusedShare> shares_of(const Found& found, const FsdpLayout& layout, const Grid& grid) {
+std::vector<FusedShare> shares_of(const Found& found, const FsdpLayout& layout, const Grid& grid,
+                                  Strategy strategy) {
+  const bool one_has_all = strategy == Strategy::kNoShard;
   const ModelParameter& p = found.parameters[found.number];
   const FsdpLayout::StoredKey whole{found.number, {"", 0, p.shape()[0]}};
   std::vector<FusedShare> shares;
@@ -88,6 +90,7 @@ std::vector<FusedShare> shares_of(const Found& found, const FsdpLayout& layout, 
     const bool same_cell =
         p.expert() ? cell.etp == found.cell.etp && cell.ep == found.cell.ep : cell.tp == found.cell.tp;
     const FsdpPlace place = p.expert() ? expert_place(grid, cell) : dense_place(grid, cell);
+    if (one_has_all && !shares.empty()) break;
     if (same_cell && place.replica == 0) shares.push_back({rank, layout.share(whole, cell).items});
   }
   return shares;
@@ -109,7 +112,7 @@ FusedParameter fused_parameter(const std::string& path, const ShareRun& run, con
   out.name = p.global_name, out.shape = p.shape(), out.expert = p.expert(), out.notes = notes_of(model);
   for (const Piece& piece : stored_pieces(p, map.model()))
     out.cut.parts.push_back({std::string(piece.name), items_of(piece, p.shape().row_items())});
-  out.cut.shares = shares_of(found, layout, run.grid);
+  out.cut.shares = shares_of(found, layout, run.grid, sharding.strategy);
   return out;
 }
 

@@ -46,13 +46,18 @@ RankShare::RankShare(const std::string& path, ShareRun run, i64 rank, ShareForm 
       pattern_(pattern_of(run_.hybrid_pattern)) {
   const ModelMap& map = *model_.map;
   const bool fsdp = form != ShareForm::kAtRunTime;
-  if (fsdp) refuse_unlike_v2(run_.grid, run_.fsdp);
+  if (fsdp)
+    refuse_unlike_v2(run_.grid, run_.fsdp);
+  else if (std::string_view option = option_of_fsdp(run_.fsdp, run_.grid); !option.empty())
+    throw Error(Code::kUsage, cat(option, " is for a run under Megatron-FSDP, and this one is without"))
+        .help(cat("leave ", option, " out"));
   if (!fsdp && values && run_.fsdp.fp8 != Fp8Recipe::kNone)
     throw Error(Code::kUsage, "the bytes of weights in 8 bits are not known")
         .note("Transformer Engine makes them, with scales of its own")
         .help("leave out `fp8_recipe`, or what asks for values");
   setup_ = {vocab_rows(map.model(), map.family(), run_.grid.tp, run_.values.vocab),
-            run_.values.params_dtype.of(map.model()), pattern_ ? &*pattern_ : nullptr, run_.spelling};
+            run_.values.params_dtype.of(map.model()), pattern_ ? &*pattern_ : nullptr,
+            run_.spelling.value_or(Spelling{})};
   types_ = {run_.values.dtype, [this](std::string_view name) { return run_.values.rules.of(name); }};
   if (fsdp) {
     refuse_other_types(run_.fsdp, run_.values);

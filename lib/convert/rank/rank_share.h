@@ -32,8 +32,8 @@ struct ShareRun {
   Grid grid{};
   FsdpSetup fsdp{};
   FrozenNames frozen{};
-  Spelling spelling{};
-  bool spelling_found = false;  // by names: one without effect is not a mistake of the user
+  std::optional<Spelling> spelling{};  // none: the usual one
+  bool spelling_found = false;         // by names: one without effect is not a mistake of the user
   std::string hybrid_pattern{};
   ValueOptions values{};
 };
@@ -44,8 +44,8 @@ class RankShare {
  public:
   // Opens the model. `form`: kAtRunTime, or another one for a run under Megatron-FSDP. `values`: the weights
   // are going to be read; without them a folder with a config is enough. Throws what opening the model,
-  // cell_of(), ModelMap::parameters() and FsdpLayout throw, kUsage for a spelling without effect, kNoSuchTensor
-  // for a rule that matches nothing.
+  // cell_of(), ModelMap::parameters() and FsdpLayout throw, kUsage for a spelling without effect and for
+  // options of Megatron-FSDP for another run, kNoSuchTensor for a rule that matches nothing.
   RankShare(const std::string& path, ShareRun run, i64 rank, ShareForm form, bool values);
   RankShare(const RankShare&) = delete;
   RankShare& operator=(const RankShare&) = delete;

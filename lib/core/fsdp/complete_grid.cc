@@ -12,9 +12,18 @@ constexpr i64 kMostRanks = 262'144;
 
 }  // namespace
 
+void refuse_idle_outer(i64 hsdp, HsdpOuter outer) {
+  if (hsdp != 1 || outer != HsdpOuter::kShard) return;
+  throw Error(Code::kBadGrid, "one HSDP instance alone shares nothing with another")
+      .expected("`hsdp` 2 or more")
+      .found("`hsdp_outer` shard, and `hsdp` 1")
+      .help("leave `hsdp_outer` out");
+}
+
 Grid complete_grid(Grid sizes, std::optional<i64> dp) {
   sizes.dp = dp ? *dp : smallest_dp(sizes);
   check_grid(sizes);
+  refuse_idle_outer(sizes.hsdp, sizes.outer);
   if (sizes.world() > kMostRanks)
     throw Error(Code::kBadGrid, "the grid has more ranks than any real training run")
         .expected(cat("at most ", with_commas(kMostRanks), " ranks (pp*tp*cp*dp)"))

@@ -8,8 +8,12 @@
 
 namespace mckpt::impl {
 
+// Throws kBadGrid for instances that are related by `outer` where there is one alone.
+void refuse_idle_outer(i64 hsdp, HsdpOuter outer);
+
 // The sizes with `dp`, or else with the smallest data-parallel size that fits them; sizes.dp is not read.
-// Throws kBadGrid for a grid that is not valid, and for a world of more ranks than mckpt plans for.
+// Throws kBadGrid for a grid that is not valid or has an idle outer, and for a world of more ranks than mckpt
+// plans for.
 Grid complete_grid(Grid sizes, std::optional<i64> dp);
 
 // The sizes with `dp`, or else with the data-parallel size of a job of so many ranks. Throws what

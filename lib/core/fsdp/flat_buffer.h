@@ -29,8 +29,8 @@ struct Packing {
   i64 ranks = 1;  // the ranks that share the bucket
   i64 hsdp = 1;   // the instances that the ranks are divided into
   HsdpOuter outer = HsdpOuter::kReplicate;
-  i64 block_rows =
-      1;  // rows that v2 never parts: every parameter begins, and every shard ends, between blocks of them
+  // Rows that v2 never parts: every parameter begins, and every shard ends, between blocks of them.
+  i64 block_rows = 1;
 };
 
 // The place of one parameter in the buffer.

@@ -126,6 +126,16 @@ Checked<StageLayers> select_stage(std::string_view main_part, Dialect dialect, c
                                        : cut_stage(main_part, dialect, request);
 }
 
+LayerPattern pattern_of_layers(const LayerPattern& whole, LayerRange layers) {
+  std::string text;
+  for (const PatternItem& item : whole.items) {
+    if (item.physical_first < layers.begin || item.physical_end() > layers.end) continue;
+    text += item.is_group ? cat("[", whole.symbols(item), "]") : std::string(whole.symbols(item));
+  }
+  for (i64 depth = 0; depth < whole.mtp_depths; depth++) text += cat("/", whole.mtp_part());
+  return parse_pattern(text, whole.dialect);
+}
+
 // With two stages of given sizes there is no middle that must fit, so cut_layers() does not check the sum.
 std::optional<UnevenGap> uneven_gap(const LayerPattern& pattern, const StageRequest& r) {
   if (r.pp_size != 2 || !r.first_stage_layers || !r.last_stage_layers || std::ssize(pattern.segments) > 1)

@@ -32,6 +32,12 @@ Checked<StageLayers> select_stage(std::string_view main_part, Dialect dialect, c
 struct LayerRange {
   i64 begin, end;
 };
+// These layers as a pattern of their own, with the MTP part of the whole: how a stage counts its layers.
+//
+//   [*-]M|[*E]-/*    layers 3 to 5    [*E]-/*
+//
+// pre: no group is cut.
+LayerPattern pattern_of_layers(const LayerPattern& whole, LayerRange layers);
 // Megatron does not check the cut of a pattern without pipes into two stages of given sizes. These are the
 // layers that no rank has, or (`twice`) that both have. Nothing if the sizes add up.
 struct UnevenGap {

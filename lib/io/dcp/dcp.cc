@@ -152,11 +152,14 @@ void DcpStore::list_files(const Folder& folder) {
     file_ranks_.push_back(rank_of_file(path));
     ranks.insert(file_ranks_.back());
   }
-  // A rank without a tensor of its own leaves an empty file, or one of objects.
+  // A rank that held nothing leaves an empty file, which .metadata does not name. Beside files of another
+  // save an empty one may be of that save too, so that .metadata alone counts.
   for (const std::string& part : parts_.folders) {
+    const std::size_t before = findings_.size();
+    find_leftovers(folder, part, meta_.files, findings_);
+    if (findings_.size() > before) continue;
     for (const FolderEntry& e : folder.entries(part))
       if (!e.folder && e.name.ends_with(".distcp")) ranks.insert(rank_of_file(e.name));
-    find_leftovers(folder, part, meta_.files, findings_);
   }
   ranks.erase(-1);
   ranks_ = std::max<i64>(1, static_cast<i64>(ranks.size()));

@@ -34,9 +34,9 @@ std::optional<DcpDialect> dcp_dialect(const Store& store);
 RunSizes dcp_run_sizes(const Store& store);
 
 // The names of all items in the order of planner_data: the items of the last rank in the order in which it
-// saved them, then the items that the rank before it adds, and so on. A view has the items of the folder that it
-// sees, under the names on disk. Names live as long as the store. Empty where the folder has no paths, or is not a DCP folder
-// with one .metadata.
+// saved them, then the items that the rank before it adds, and so on. A view has the items of the folder that
+// it sees, under the names on disk. Names live as long as the store. Empty where the folder has no paths, or
+// is not a DCP folder with one .metadata.
 std::vector<std::string_view> dcp_saved_order(const Store& store);
 
 // Names of the files for want of which Megatron does not load a torch_dist folder: metadata.json, common.pt.

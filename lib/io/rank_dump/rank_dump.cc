@@ -59,7 +59,7 @@ bool is_sha256(std::string_view text) {
 // Throws kContradiction for a part that is not inside its tensor.
 void check_part(const DumpedTensor& t) {
   auto refuse = [&](const char* what) {
-    throw Error(Code::kContradiction, what)
+    throw Error(Code::kBadJson, what)
         .expected(cat("a part of ", dims_to_string(t.shape)))
         .found(cat(dims_to_string(t.sizes), t.offset ? cat(" at ", dims_to_string(*t.offset)) : ""));
   };
@@ -119,8 +119,7 @@ RankDump read_rank_dump(const std::string& path, const OpenOptions& opening) {
         throw Error(Code::kBadJson, "the tensors of a dump are no list").found(escaped(row.name, 80));
       dump.tensors.push_back(tensor_of(row.value));
       if (!names.insert(dump.tensors.back().name).second)
-        throw Error(Code::kContradiction, "a dump of a rank has a tensor twice")
-            .tensor(dump.tensors.back().name);
+        throw Error(Code::kBadJson, "a dump of a rank has a tensor twice").tensor(dump.tensors.back().name);
     });
     const std::string& schema = member(rest, "schema").string("schema");
     member(rest, "tensors").array("tensors");
@@ -130,7 +129,7 @@ RankDump read_rank_dump(const std::string& path, const OpenOptions& opening) {
           .found(escaped(schema, 80));
     dump.rank = member(rest, "rank").integer("rank"), dump.world = member(rest, "world").integer("world");
     if (dump.rank < 0 || dump.world <= dump.rank)
-      throw Error(Code::kContradiction, "a dump is of a rank that its run does not have")
+      throw Error(Code::kBadJson, "a dump is of a rank that its run does not have")
           .expected(dump.world > 0 ? cat("0 to ", dump.world - 1) : "a run of at least one rank")
           .found(dump.rank);
     return dump;

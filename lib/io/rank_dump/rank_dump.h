@@ -53,8 +53,8 @@ struct RankDump {
 // a path that is not a file.
 bool is_rank_dump(const std::string& path, const OpenOptions& opening);
 
-// Throws kBadJson with the file for a text that is not such a dump, kContradiction for a part that is outside
-// its tensor or a name that is there twice, and what reading throws.
+// Throws kBadJson with the file for a text that is not such a dump, also for a part that is outside its
+// tensor, a name that is there twice and a rank that the run does not have, and what reading throws.
 RankDump read_rank_dump(const std::string& path, const OpenOptions& opening);
 
 }  // namespace mckpt::impl

@@ -15,8 +15,8 @@ class Folder;
 class Store;
 struct Finding;
 
-// Adds facts to the store. A file that cannot be read becomes a warning; a failure of the moment is thrown. verl writes config.json into a
-// folder huggingface/ beside its files; it is read if there is no other.
+// Adds facts to the store. A file that cannot be read becomes a warning; a failure of the moment is thrown.
+// verl writes config.json into a folder huggingface/ beside its files; it is read if there is no other.
 void add_config_facts(const Folder& folder, Store& store, const std::function<void(Finding)>& warn);
 
 // The fact "adapter"; "" if the folder has no adapter_config.json. Throws what parse_json() throws.

@@ -25,8 +25,10 @@ struct Fsdp {
   bool transformer_units = true, mamba_units = true;  // the classes of layers that are FSDP units
   // Stacks of a hybrid model are units and own their layers: its groups, or without groups the whole stack.
   bool hybrid_stack_units = false;
-  std::string fp8_recipe = "none";  // of weights in 8 bits: tensorwise, delayed, blockwise, mxfp8
-  std::string units_for = "full";   // strategies with units: full (only optim_grads_params), sharded
+  // The recipe of weights in 8 bits: none, tensorwise, delayed, blockwise, mxfp8. auto: none, and where a
+  // checkpoint of Megatron-FSDP is resharded, one that packs as its run did.
+  std::string fp8_recipe = "auto";
+  std::string units_for = "full";  // strategies with units: full (only optim_grads_params), sharded
   std::optional<std::int64_t> bucket_size{};  // items at which buckets outside units are cut; 0: never
   std::vector<std::string> freeze{};          // globs of parameters that are not trained; "none": all are
 };

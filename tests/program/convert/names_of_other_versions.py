@@ -58,6 +58,15 @@ for model, file, grid, rules, word, changed in (
     mckpt("convert", "hf-to-fsdp", source, made, *grid, "--vocab-size", "auto", "--params-dtype", "auto", "--dtype", "fp32", "--no-sync")
     other, count = respelt(os.path.join(made, "release"), place("release"), rules)
     want = golden(file, rules)
+
+    def laid_out(path, *flags):
+        return sorted(row["name"] for row in json.loads(mckpt("layout", path, "*", *flags, "--json").stdout)["parameters"])
+
+    # The layout has the names of the checkpoint, and `usual` is a spelling that can be asked for like the other one.
+    of_other, of_made = laid_out(other), laid_out(made)
+    expect(len(set(of_made) - set(of_other)) >= (changed or 1), f"{word}: {of_other[:8]}")
+    expect_equal(f"{word}: layout as usual", laid_out(other, "--spelling", "usual"), of_made)
+    expect_equal(f"{word}: layout in the other spelling", laid_out(made, "--spelling", word.replace(" ", "")), of_other)
     usual = golden(file, [])
     expect_equal(f"{model} {word}: names", sorted(name for name in digests(other)), sorted(want))
     expect_equal(f"{model} {word}: values", sorted(digests(other).items()), sorted(want.items()))

@@ -83,6 +83,56 @@ path = planted(lambda t, d: t["decoder.layers.0.input_layernorm.weight"]["attrib
 found = rows(path, TINY_MODEL, *AS, status=1)  # then the run has it, and the others lack it
 expect(len(found) == 10 and {at for _, _, at in found} == {"sequence_parallel"}, f"{found}")
 
+# The names of the dump are found; the usual ones are not its names, and are not what nobody asked for.
+expect_equal("the dump's spelling", rows(REAL, TINY_MODEL, *AS, "--spelling", "unfused-norms", status=0), [])
+found = rows(REAL, TINY_MODEL, *AS, "--spelling", "usual", status=1)
+front = "decoder.layers."
+expect_equal("the usual spelling", found, [("only_a", f"{front}{n}.input_layernorm.weight", "") for n in (0, 1)] + [("only_b", f"{front}{n}.self_attention.linear_qkv.layer_norm_weight", "") for n in (0, 1)])
+
+# Options of Megatron-FSDP say nothing of a run without.
+for flags in (["--engine", "v2"], ["--strategy", "optim"], ["--fsdp-unit", "none"], ["--bucket-size", 7], ["--fsdp-units-for", "sharded"]):
+    text = run(REAL, TINY_MODEL, *AS, *flags, status=2).stderr
+    expect(f"{flags[0]} is for a run under Megatron-FSDP" in text, text)
+
+# DTensors of which the rank has nothing: no value was compared.
+NOTHING = hashlib.sha256(b"").hexdigest()
+
+
+def emptied(count):
+    dump = json.loads(json.dumps(real))
+    for t in dump["tensors"][:count]:
+        empty = [0, *t["shape"][1:]]
+        t.update(local_shape=empty, offset=None, placements=["S(0)"], sha256=NOTHING)
+    return written("emptied.json", dump)
+
+
+found = run(emptied(len(real["tensors"])), TINY_MODEL, *AS, status=1)
+text = found.stdout + found.stderr
+expect("no items of any tensor, so that no value was compared" in text and "bit-equal" not in text and not text.startswith("equal"), text)
+text = run(TINY_MODEL, emptied(len(real["tensors"])), *AS, "--json", status=1).stdout
+expect(json.loads(text)["equal"] is False, text)
+text = run(emptied(2), TINY_MODEL, *AS, status=0).stdout
+expect("not compared: those of 2 tensors, of which the rank has no items" in text, text)
+
+# Damage of a dump is damage of an input.
+def twice(t, d):
+    d["tensors"].append(t[NORM])
+
+
+for change, says in [
+    (lambda t, d: t[QKV].update(offset=[1, 0]), "not inside its tensor"),
+    (lambda t, d: t[QKV].update(local_shape=[1]), "another number of dimensions"),
+    (twice, "has a tensor twice"),
+    (lambda t, d: d["tensors"].append({**t[NORM], "name": "module." + NORM}), "two tensors of the dump are one of the model"),
+    (lambda t, d: d.update(rank=2), "a rank that its run does not have"),
+]:
+    for order in ((planted(change), TINY_MODEL), (TINY_MODEL, planted(change))):
+        text = run(*order, *AS, status=3).stderr
+        expect(says in text and "MC1003" in text and "planted.json" in text, text)
+for command in ("ls", "inspect", "verify", "stats"):
+    text = run_mckpt(command, REAL).stderr
+    expect("the file is a dump of a live rank" in text and "mckpt diff`, with --as megatron or fsdp" in text, f"{command}: {text}")
+
 # A rule that is wrong: the mapping says that every rank has the whole output layer.
 row = next(r for r in json.loads(run_mckpt("mappings", "show", "qwen3_moe", "--json").stdout)["rows"] if r["megatron"].endswith("output_layer.weight"))
 wrong = written("rows.json", {"rows": [{**row, "rule": "replicate"}]})

@@ -25,6 +25,18 @@ expect 3 "$mckpt" inspect __9_0.distcp
 has err "name the folder: ."
 cd ..
 
+# An index of each rank is an index too; another rank does not name the file.
+ranks=$MCKPT_SOURCE/test_data/dcp/per_rank
+for command in inspect ls stats; do expect 0 "$mckpt" $command "$ranks/__1_0.distcp"; done
+has err 'the file has what rank 1 of 3 wrote'
+expect 3 "$mckpt" export "$ranks/__1_0.distcp" out
+has err "name the folder with the files of all ranks"
+mkdir lone
+cp "$ranks/__1_0.distcp" "$ranks/__0.metadata" lone
+expect 3 "$mckpt" inspect lone/__1_0.distcp
+has err "a data file of a DCP folder"
+has err "help: "
+
 ranks=$MCKPT_SOURCE/test_data/dcp/uneven_tp2dp2
 data=$(find "$ranks" -name '__1_0.distcp')
 expect 0 "$mckpt" inspect "$data"

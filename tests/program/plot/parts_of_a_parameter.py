@@ -81,6 +81,17 @@ with tempfile.TemporaryDirectory(prefix="mckpt_parts_") as folder:
             at += items
         expect(at == ends[-1], f"{name}: {at} of {ends[-1]} items are shown")
 
+    # Copies do not count: ranks that have all of it, and HSDP instances that repeat each other.
+    name, totals = "decoder.layers.1.mlp.linear_fc1.weight", set()
+    for flags in (["--strategy", "no_shard"], ["--strategy", "no_shard", "--hsdp", 2], ["--hsdp", 4], ["--hsdp", 2], ["--hsdp", 2, "--hsdp-outer", "shard"], []):
+        plot("qwen3_dense", name, "parts.txt", "--dp", 4, *map(str, flags))
+        with open("parts.txt") as f:
+            text = f.read()
+        items = [number(n) for n in re.search(r"All ranks, of\s([\d,]+) items: ([\d,]+)\s+right, ([\d,]+) wrong, ([\d,]+)", " ".join(text.split())).groups()]
+        expect(sum(items[1:]) == items[0], f"{flags}: {items}")
+        totals.add(items[0])
+    expect(len(totals) == 1, f"{totals}")
+
     # Drawings: of few ranks, of many, of narrow parts; as XML, and in a browser.
     plot("qwen3_5", "*layers.0.self_attention.in_proj.weight", "six.svg", "--dp", 6)
     plot("qwen3_dense", "*layers.0.mlp.linear_fc1.weight", "one.svg", "--dp", 1)

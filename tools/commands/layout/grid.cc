@@ -116,6 +116,8 @@ LayoutGrid layout_grid(const CommandLine& line, const LayoutFlags& flags, const 
   from.choose("strategy", &RunSizes::strategy, l.strategy);
   bool has_dp = l.origins[5].from != kByDefault;
   l.grid.dp = dp;
+  // The args of a run without instances may name a way to relate them.
+  if (l.grid.hsdp == 1 && l.origins[6].from != kFromOption) l.grid.outer = HsdpOuter::kReplicate;
   add_values(l);
   try {
     l.grid = complete_grid(l.grid, has_dp ? std::optional(dp) : std::nullopt);

@@ -14,6 +14,7 @@
 //
 // Exit status 1: a shard would cut a row in two; the answer then names a number of ranks that does not.
 #include "core/base/error.h"
+#include "core/fsdp/complete_grid.h"
 #include "core/fsdp/flat_buffer.h"
 #include "core/fsdp/grid.h"
 #include "core/fsdp/strategy.h"
@@ -59,6 +60,7 @@ Exit answer_shapes(CommandLine& line, const std::vector<std::string>& words, con
   flags.refuse_for_shapes(line);
   PackedShapes l;
   for (const std::string& s : words) l.shapes.push_back(parse_shape(s));
+  refuse_idle_outer(flags.grid.hsdp(), flags.grid.outer());
   FsdpSetup setup = flags.fsdp.setup(Grid{});
   l.packing = {setup.engine, setup.strategy, flags.world.value_or(1), flags.grid.hsdp(), flags.grid.outer()};
   l.dtype = parse_dtype(flags.dtype.value_or("bf16"), "--dtype");

@@ -214,6 +214,9 @@ void follow_packing(FsdpSetup& fsdp, const PackedBy& by, const CommandLine& line
   const PackingGuess& g = by.guess;
   if (!line.given("--engine")) fsdp.use(g.engine);
   if (!line.given("--bucket-size")) fsdp.bucket_items = g.bucket_items;
+  if (!line.given("--fp8-recipe") && g.fp8 && fsdp.engine == g.engine &&
+      (g.engine == Engine::kV2 || fsdp.strategy == Strategy::kOptimGradsParams))
+    fsdp.fp8 = by.recipes[0];
   if (line.given("--fsdp-unit") || line.given("--strategy") || by.no_trace || !g.shards) return;
   fsdp.transformer_units = g.transformer_units || !by.has_transformer_layers;
   fsdp.mamba_units = g.mamba_units || !by.has_mamba_layers;
@@ -253,7 +256,7 @@ void lay_out(ModelLayout& l, const ShownModel& opened, const LayoutFlags& flags)
   const std::optional<LayerPattern> pattern = flags.pattern.pattern();
   if (opened.groups) setup.groups = &*opened.groups;
   if (pattern) setup.groups = &*pattern;
-  if (Spelling given = flags.spelling.spelling(); !given.usual()) setup.spelling = given;
+  setup.spelling = flags.spelling.spelling().value_or(setup.spelling);
   refuse_without_effect(setup.spelling, opened.map(), setup);
   follow_engine(l.fsdp, setup, l.types);
   l.parameters = opened.map().parameters(l.grid, l.cell, setup);

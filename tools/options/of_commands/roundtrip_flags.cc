@@ -137,7 +137,7 @@ LiveSetup RoundtripFlags::setup(const ModelMap& map, i64 world) const {
   s.fsdp.saved = checkpoint.has_value();
   refuse_unlike_v2(s.grid, s.fsdp);
   s.run = {vocab_rows(map.model(), map.family(), s.grid.tp, how.vocab), how.params_dtype.of(map.model()),
-           pattern ? &*pattern : nullptr, spelling_flags.spelling()};
+           pattern ? &*pattern : nullptr, spelling_flags.spelling().value_or(Spelling{})};
   refuse_without_effect(s.run.spelling, map, s.run);
   StoredTypes types{main_dtype == "none" ? std::nullopt : s.main_dtype, nullptr};
   follow_engine(s.fsdp, s.run, types);

@@ -89,7 +89,7 @@ class DiffSettings(TypedDict, total=False):
     transformer_units: Flag
     mamba_units: Flag
     hybrid_stack_units: Flag
-    fp8_recipe: Optional[Literal["none", "tensorwise", "delayed", "blockwise", "mxfp8"]]
+    fp8_recipe: Optional[Literal["auto", "none", "tensorwise", "delayed", "blockwise", "mxfp8"]]
     units_for: Optional[Literal["full", "sharded"]]
     freeze: Texts
     bucket_size: Int
@@ -218,7 +218,7 @@ class ConversionSettings(TypedDict, total=False):
     transformer_units: Flag
     mamba_units: Flag
     hybrid_stack_units: Flag
-    fp8_recipe: Optional[Literal["none", "tensorwise", "delayed", "blockwise", "mxfp8"]]
+    fp8_recipe: Optional[Literal["auto", "none", "tensorwise", "delayed", "blockwise", "mxfp8"]]
     units_for: Optional[Literal["full", "sharded"]]
     freeze: Texts
     bucket_size: Int
@@ -316,7 +316,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "transformer_units": "whether transformer layers are FSDP units",
         "mamba_units": "whether Mamba layers are FSDP units",
         "hybrid_stack_units": "whether the stacks of a hybrid model are FSDP units: its groups, or without groups the whole stack",
-        "fp8_recipe": "recipe of weights that the run has in 8 bits (fp8_param_gather in Megatron): none, tensorwise, delayed, blockwise or mxfp8; they have buffers of their own, and checkpoints their fp32 main weights",
+        "fp8_recipe": "recipe of weights that the run has in 8 bits (fp8_param_gather in Megatron): none, tensorwise, delayed, blockwise or mxfp8; they have buffers of their own, and checkpoints their fp32 main weights; auto (default): none, but a checkpoint whose boxes are those of such weights stays packed so",
         "units_for": "strategies that have FSDP units: full (only optim_grads_params) or sharded (later versions)",
         "freeze": "parameters that are not trained; none: all are trained, also those that the family freezes",
         "bucket_size": "number of items after which parameters outside FSDP units begin a new bucket; 0: never",
@@ -412,7 +412,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "transformer_units": "whether transformer layers are FSDP units",
         "mamba_units": "whether Mamba layers are FSDP units",
         "hybrid_stack_units": "whether the stacks of a hybrid model are FSDP units: its groups, or without groups the whole stack",
-        "fp8_recipe": "recipe of weights that the run has in 8 bits (fp8_param_gather in Megatron): none, tensorwise, delayed, blockwise or mxfp8; they have buffers of their own, and checkpoints their fp32 main weights",
+        "fp8_recipe": "recipe of weights that the run has in 8 bits (fp8_param_gather in Megatron): none, tensorwise, delayed, blockwise or mxfp8; they have buffers of their own, and checkpoints their fp32 main weights; auto (default): none, but a checkpoint whose boxes are those of such weights stays packed so",
         "units_for": "strategies that have FSDP units: full (only optim_grads_params) or sharded (later versions)",
         "freeze": "parameters that are not trained; none: all are trained, also those that the family freezes",
         "bucket_size": "number of items after which parameters outside FSDP units begin a new bucket; 0: never",
@@ -553,7 +553,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "transformer_units": "whether transformer layers are FSDP units",
         "mamba_units": "whether Mamba layers are FSDP units",
         "hybrid_stack_units": "whether the stacks of a hybrid model are FSDP units: its groups, or without groups the whole stack",
-        "fp8_recipe": "recipe of weights that the run has in 8 bits (fp8_param_gather in Megatron): none, tensorwise, delayed, blockwise or mxfp8; they have buffers of their own, and checkpoints their fp32 main weights",
+        "fp8_recipe": "recipe of weights that the run has in 8 bits (fp8_param_gather in Megatron): none, tensorwise, delayed, blockwise or mxfp8; they have buffers of their own, and checkpoints their fp32 main weights; auto (default): none, but a checkpoint whose boxes are those of such weights stays packed so",
         "units_for": "strategies that have FSDP units: full (only optim_grads_params) or sharded (later versions)",
         "freeze": "parameters that are not trained; none: all are trained, also those that the family freezes",
         "bucket_size": "number of items after which parameters outside FSDP units begin a new bucket; 0: never",

@@ -5,10 +5,9 @@
 //   values   model.layers.3.mlp.down_proj.weight   [0, 17]   0.5 | 0.25   17 items   relative L2 2.1e-3
 //   only_b   lm_head.weight                        bfloat16 [32, 16]
 //
-// Rows of values come in order of how far apart the tensors are, weights before states of an optimizer, and random
-// states and the like at the end;
-// tensors in another order that are the same, such as swapped experts, are found among those that have
-// nothing in common (order.h).
+// Rows of values come in order of how far apart the tensors are, weights before states of an optimizer, and
+// random states and the like at the end; tensors in another order that are the same, such as swapped experts,
+// are found among those that have nothing in common (order.h).
 #pragma once
 
 #include <string>
@@ -35,8 +34,8 @@ struct DiffRow {
     // An attribute of a parameter of a live rank, or the place of its part, which is named by `at`.
     kAttribute,
     kValues,  // items differ: the first one is at `at`
-    // Another type, or values that one side has as codes and scales. They were compared in a type that has all values of
-    // both, and are equal unless the tensor has a row of values too.
+    // Another type, or values that one side has as codes and scales. They were compared in a type that has
+    // all values of both, and are equal unless the tensor has a row of values too.
     kCast,
     kObject,  // a value of something that is not a tensor, at `at`
     kFile,    // a file beside the tensors, such as config.json
@@ -92,8 +91,8 @@ struct ToleranceRules {
 struct DiffOptions {
   CompareOptions comparing{};  // `counting` and `any_type` are set by diff()
   ToleranceRules within{};
-  // All that is asked is whether the two are alike: without a tolerance nothing is read after the first difference,
-  // which is then the only row.
+  // All that is asked is whether the two are alike: without a tolerance nothing is read after the first
+  // difference, which is then the only row.
   bool first_decides = false;
   // One of the two is a dump of a live rank, the other the model (rank_diff.h).
   std::optional<LiveSide> live{};

@@ -74,7 +74,7 @@ class RankDiff {
                run.grid.world()));
     SpellingEvidence names;
     for (const DumpedTensor& t : dump_.tensors) names.add(bare_name(t.name));
-    if (run.spelling.usual()) run.spelling = names.found(), run.spelling_found = true;
+    if (!run.spelling) run.spelling = names.found(), run.spelling_found = true;
     run.model.files = options_.comparing.opening.model.files;
     const ShareForm form = live_.fsdp ? ShareForm::kSaved : ShareForm::kAtRunTime;
     share_ = std::make_unique<RankShare>(model_path_, std::move(run), rank, form, true);
@@ -114,7 +114,9 @@ class RankDiff {
       auto at = expected_->by_name.find(bare_name(t.name));
       const HeldTensor* h = at == expected_->by_name.end() ? nullptr : &expected_->tensors[at->second];
       if (h && seen[at->second])
-        throw Error(Code::kContradiction, "two tensors of the dump are one of the model").tensor(t.name);
+        throw Error(Code::kBadJson, "two tensors of the dump are one of the model")
+            .tensor(t.name)
+            .file(dump_.path);
       if (h) seen[at->second] = true;
       if (!chosen(dump_is_a_ || !h ? t.name : h->name)) continue;
       if (!h) {
@@ -168,6 +170,7 @@ class RankDiff {
         if (!p.reason.empty()) not_seen(p);
         continue;
       }
+      nothing_ += p.items->ranges.empty();
       const std::string& digest = digests[n++];
       out_.report.compared.push_back(p.model->name);
       if (digest == p.dump->sha256) continue;
@@ -221,7 +224,27 @@ class RankDiff {
                        " that are split, of which the dump does not say along which dimension"));
   }
 
+  // Nothing shows for a run without Megatron-FSDP that a rank should have no items of a tensor.
+  void told_of_nothing() {
+    if (live_.fsdp || nothing_ == 0) return;
+    if (nothing_ < std::ssize(out_.report.compared)) {
+      out_.report.add({.name = "values",
+                       .unit = "tensors",
+                       .note = cat("not compared: those of ", counted(nothing_, "tensor"),
+                                   ", of which the rank has no items")},
+                      {});
+      return;
+    }
+    out_.report.compared.clear();
+    unseen_ += nothing_;
+    out_.findings.push_back(
+        {.code = Code::kUnequal,
+         .message = "the dump has no items of any tensor, so that no value was compared"});
+    out_.sides.push_back(dump_is_a_ ? 'a' : 'b');
+  }
+
   void finish(i64 rank) {
+    told_of_nothing();
     const i64 only_a = std::ranges::count(out_.rows, DiffRow::Kind::kOnlyA, &DiffRow::kind);
     out_.report.add(
         {.name = "against",
@@ -252,6 +275,7 @@ class RankDiff {
   std::vector<RankPair> pairs_;
   RankAttributes of_dump_;
   i64 unset_ = 0, unseen_ = 0;
+  i64 nothing_ = 0;  // tensors of which the dump has no items
   Diff out_;
 };
 

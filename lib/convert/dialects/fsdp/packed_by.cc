@@ -17,6 +17,7 @@
 #include "io/store/dcp_dialect.h"
 #include "io/store/lone_shard.h"
 #include "io/store/store.h"
+#include "mappings/fsdp/fp8.h"
 
 namespace mckpt::impl {
 namespace {
@@ -112,6 +113,7 @@ class Search {
       has_transformer_ |= p.layer_class == UnitClass::kTransformerLayer;
       has_mamba_ |= p.layer_class == UnitClass::kMambaLayer;
       has_second_names_ |= p.alike >= 0;
+      has_linear_ |= p.linear;
       items_ += Shape(p.dims).items();
     }
   }
@@ -147,11 +149,42 @@ class Search {
           add_engines(grid);
         }
       }
+    add_fp8();
     if (args_)
       std::ranges::stable_partition(guesses_, [&](const PackingGuess& g) {
         return other_ranks(g, parameters_.experts > 0, *args_).empty();
       });
     guesses_.insert(guesses_.end(), whole_.begin(), whole_.end());
+  }
+
+  // Whether all weights of linear layers can be of MXFP8. pre: find_cuts().
+  bool has_whole_blocks(const Grid& grid) const {
+    return std::ranges::all_of(parameters_.all, [&](const StoredParameter& p) {
+      if (!p.linear) return true;
+      std::vector<i64> dims = p.dims;
+      if (p.cut >= 0) dims[p.cut] /= p.expert ? grid.etp : grid.tp;
+      return dims[0] % kRowsOfMxfp8 == 0 && dims[1] % kRowsOfMxfp8 == 0;
+    });
+  }
+
+  // The same packings with weights in 8 bits, behind those without: a run without them is more usual.
+  void add_fp8() {
+    const i64 without = std::ssize(guesses_);
+    for (i64 i = 0; i < without && has_linear_; i++) {
+      PackingGuess guess = guesses_[i];
+      guess.fp8 = true;
+      if (!recipes_of(guess).empty()) guesses_.push_back(guess);
+    }
+  }
+
+  // v1 packs all recipes alike.
+  std::vector<Fp8Recipe> recipes_of(const PackingGuess& guess) const {
+    using enum Fp8Recipe;
+    if (!guess.fp8) return {};
+    std::vector<Fp8Recipe> out;
+    if (guess.engine == Engine::kV1) out = {kTensorwise, kDelayed, kBlockwise};
+    if (has_whole_blocks(guess.grid)) out.push_back(kMxfp8);
+    return out;
   }
 
   void add_engines(const Grid& grid) {
@@ -198,8 +231,10 @@ class Search {
     by.has_experts = parameters_.experts > 0;
     by.no_trace = guess.shards && shards_of(guess.grid.dp, guess.grid) == 1 &&
                   (parameters_.experts == 0 || shards_of(guess.grid.edp(), guess.grid) == 1);
+    by.recipes = recipes_of(guess);
     name_units(by);
     remark(by);
+    remark_recipes(by);
     return by;
   }
 
@@ -258,11 +293,29 @@ class Search {
           "Transformer layers are in the root group: the run had MambaLayer alone as unit");
   }
 
+  // Whether weights are of 8 bits, and by which recipe, as far as the boxes tell it.
+  void remark_recipes(PackedBy& by) const {
+    if (by.recipes.size() > 1) {
+      std::string words;
+      for (std::size_t i = 0; i < by.recipes.size(); i++)
+        words += cat(i == 0                       ? ""
+                     : i + 1 == by.recipes.size() ? " or "
+                                                  : ", ",
+                     fp8_recipe_name(by.recipes[i]));
+      by.remarks.push_back(cat("boxes do not tell the recipe of the weights in 8 bits: ", words));
+    }
+    PackingGuess other = by.guess;
+    other.fp8 = true;
+    if (by.guess.fp8 || by.no_trace || !by.guess.shards || !has_linear_ || !by.fits()) return;
+    if (!recipes_of(other).empty() && try_guess(store_, parameters_, other, false).fits())
+      by.remarks.emplace_back("a run with its weights in 8 bits packs so, too");
+  }
+
   const Store& store_;
   const DcpDialect dialect_;
   const RunSizes* const args_;
   StoredParameters parameters_;
-  bool has_transformer_ = false, has_mamba_ = false, has_second_names_ = false;
+  bool has_transformer_ = false, has_mamba_ = false, has_second_names_ = false, has_linear_ = false;
   i64 items_ = 0;
   std::vector<PackingGuess> guesses_;
   std::vector<PackingGuess>
@@ -281,11 +334,6 @@ bool is_plainly_of_fsdp2(const Store& store) {
   return ranks == 0 || is_of_fsdp2(store, tensors, ranks);
 }
 
-std::string box_text(std::span<const i64> offsets, std::span<const i64> sizes) {
-  if (Shape(sizes).items() == 0 || (sizes.empty() && offsets.empty())) return "nothing";
-  return cat(dims_to_string(offsets), " + ", dims_to_string(sizes));
-}
-
 }  // namespace
 
 std::vector<Strategy> PackedBy::strategies() const {
@@ -295,7 +343,7 @@ std::vector<Strategy> PackedBy::strategies() const {
     if (guess.grid.hsdp > 1 && guess.grid.outer == HsdpOuter::kShard) return {Strategy::kOptimGradsParams};
     return {Strategy::kOptimGradsParams, Strategy::kOptim, Strategy::kOptimGrads};
   }
-  if (!units.empty()) return {Strategy::kOptimGradsParams};
+  if (!units.empty() || guess.fp8) return {Strategy::kOptimGradsParams};
   return {Strategy::kOptim, Strategy::kOptimGrads, Strategy::kOptimGradsParams};
 }
 
@@ -317,44 +365,6 @@ std::optional<PackedBy> packed_by(const Store& store, const RunSizes* args) {
   if (std::ranges::count(store.findings(), Code::kPipelineLoss, &Finding::code) > 0) return std::nullopt;
   if (*dialect == DcpDialect::kStateDict && is_plainly_of_fsdp2(store)) return std::nullopt;
   return Search(store, *dialect, args).run();
-}
-
-std::string to_string(const PackedBy& by) {
-  const PackingGuess& g = by.guess;
-  std::string out = cat("Megatron-FSDP ", engine_name(g.engine));
-  const std::vector<Strategy> strategies = by.strategies();
-  for (std::size_t i = 0; i < strategies.size(); i++)
-    out += cat(i == 0 ? ", " : " or ", strategy_name(strategies[i]));
-  if (!by.no_trace && g.shards) {
-    out += by.units.empty() ? ", no units" : by.units.size() == 1 ? ", unit " : ", units ";
-    for (std::size_t i = 0; i < by.units.size(); i++) out += cat(i ? " and " : "", escaped(by.units[i]));
-  }
-  out += cat("; ", counted(g.grid.world(), "rank"), ": tp=", g.grid.tp);
-  if (g.grid.ep > 1 || g.grid.etp > 1) out += cat(" ep=", g.grid.ep, " etp=", g.grid.etp);
-  out += cat(" dp*cp=", g.grid.dp);
-  if (g.grid.hsdp > 1)
-    out += cat(" hsdp=", g.grid.hsdp, g.grid.outer == HsdpOuter::kShard ? " (shard)" : " (replicate)");
-  if (g.bucket_items > 0) out += cat("; cut at ", with_commas(g.bucket_items), " items outside units");
-  if (g.shards) {
-    constexpr std::size_t kMost = 6;
-    out += by.result.chunk_items.size() == 1 ? "; chunk factor" : "; chunk factors";
-    for (std::size_t i = 0; i < by.result.chunk_items.size() && i < kMost; i++)
-      out += cat(i ? ", " : " ", with_commas(by.result.chunk_items[i]));
-    if (by.result.chunk_items.size() > kMost) out += " and more";
-  }
-  return out;
-}
-
-std::string disagreement_text(const Store& store, const PackedBy& by) {
-  if (by.fits()) return "";
-  const i64 wrong = by.result.parameters - by.result.agreeing;
-  const std::string out =
-      cat(wrong, " of ", counted(by.result.parameters, "parameter"), wrong == 1 ? " disagrees" : " disagree");
-  if (!by.result.first) return out;
-  const BoxDisagreement& d = *by.result.first;
-  return cat(out, ", first ", escaped(store.name(d.tensor)), " of rank ", d.rank, ": expected ",
-             box_text(d.expected_offsets, d.expected_sizes), ", found ",
-             box_text(d.found_offsets, d.found_sizes));
 }
 
 }  // namespace mckpt::impl

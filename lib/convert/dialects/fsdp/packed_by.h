@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "convert/dialects/fsdp/packing_guess.h"
+#include "mappings/fsdp/setup.h"
 
 namespace mckpt::impl {
 
@@ -32,6 +33,8 @@ struct PackedBy {
       units{};  // classes of layers that are units; modules where names are not Megatron's
   std::vector<std::string> remarks{};  // sentences without a full stop
   bool has_transformer_layers = false, has_mamba_layers = false, has_experts = false;
+  // The recipes of weights in 8 bits that pack so; none for a packing without such weights.
+  std::vector<Fp8Recipe> recipes{};
 
   bool fits() const { return result.fits(); }
   // The strategies that pack so; none without a trace.

@@ -14,6 +14,7 @@
 #include "core/items/item_run.h"
 #include "core/items/shape.h"
 #include "io/store/store.h"
+#include "mappings/fsdp/fp8.h"
 
 namespace mckpt::impl {
 namespace {
@@ -126,7 +127,8 @@ class Trial {
     std::vector<Parameter> list;
     for (i64 p : members) {
       const StoredParameter& at = parameters_.all[p];
-      list.push_back({local_shape(p), DType::kBF16, at.expert, at.trainable, false, unit_of(at)});
+      const DType type = guess_.fp8 && at.linear ? DType::kF8E4M3 : DType::kBF16;
+      list.push_back({local_shape(p), type, at.expert, at.trainable, false, unit_of(at)});
     }
     const Strategy strategy = guess_.shards ? Strategy::kOptimGradsParams : Strategy::kNoShard;
     const i64 ranks = ep >= 0 ? guess_.grid.edp() : guess_.grid.dp;
@@ -134,8 +136,10 @@ class Trial {
          buckets_of(list, {strategy, UnitScope::kFullShardOnly, guess_.bucket_items, guess_.engine})) {
       std::vector<Shape> shapes;
       for (i64 m : bucket.members) shapes.push_back(list[m].shape);
-      const FlatBuffer buffer =
-          pack(shapes, {guess_.engine, strategy, ranks, guess_.grid.hsdp, guess_.grid.outer});
+      // v2 takes MXFP8 alone, and never parts its blocks.
+      const bool blocks = list[bucket.members[0]].dtype == DType::kF8E4M3 && guess_.engine == Engine::kV2;
+      const FlatBuffer buffer = pack(shapes, {guess_.engine, strategy, ranks, guess_.grid.hsdp,
+                                              guess_.grid.outer, blocks ? kRowsOfMxfp8 : 1});
       chunks_.insert(buffer.chunk_items);
       for (i64 m = 0; m < std::ssize(bucket.members) && !stopped_; m++)
         compare(members[bucket.members[m]], buffer, m, ep);

@@ -21,6 +21,7 @@ struct PackingGuess {
   Engine engine = Engine::kV1;
   bool shards = true;  // false: no_shard, every rank has every parameter whole
   bool transformer_units = true, mamba_units = true, stack_units = false;
+  bool fp8 = false;  // the weights of linear layers are of 8 bits, and have buffers of their own
   Grid grid{};
   i64 bucket_items = 0;       // where groups outside units are cut; 0: nowhere
   bool second_names = false;  // parameters that are alike an earlier one are that one

@@ -15,6 +15,7 @@
 #include "io/dcp/keys/key.h"
 #include "io/dcp/keys/without_states.h"
 #include "io/store/store.h"
+#include "mappings/fsdp/fp8.h"
 
 namespace mckpt::impl {
 namespace {
@@ -81,6 +82,12 @@ std::string numbered_module(std::string_view name) {
   return "";
 }
 
+// Whether the parameter is in a layer of the text model or in MTP.
+bool is_of_text(const StoredParameter& p) {
+  if (p.name.starts_with("mtp.")) return true;
+  return !p.layer.empty() && (p.name.starts_with("decoder.") || p.name.starts_with("language_model."));
+}
+
 // Which mixers each layer has decides its class.
 void find_layers(StoredParameters& out) {
   for (StoredParameter& p : out.all) {
@@ -99,6 +106,7 @@ void find_layers(StoredParameters& out) {
     m.attention |= p.name.find(".self_attention.") != p.name.npos;
   }
   for (StoredParameter& p : out.all) {
+    p.linear = p.dims.size() == 2 && is_of_text(p) && is_fp8_name(p.name);
     const Mixers& m = mixers[p.layer];
     if (!p.layer.empty() && !(m.mamba && m.attention))
       p.layer_class = m.mamba ? UnitClass::kMambaLayer : UnitClass::kTransformerLayer;

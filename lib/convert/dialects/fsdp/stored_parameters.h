@@ -39,8 +39,9 @@ struct StoredParameter {
   bool expert = false;
   i64 expert_number = -1;  // -1: of every expert-parallel rank
   bool trainable = true;
-  int cut = -1;    // the dimension that tensor-parallel ranks cut, once find_cuts() found it; -1: none
-  i64 alike = -1;  // an earlier parameter of the same shape and boxes, of which it may be a second name
+  bool linear = false;  // the weight of a linear layer of the text model, which a run can have in 8 bits
+  int cut = -1;         // the dimension that tensor-parallel ranks cut, once find_cuts() found it; -1: none
+  i64 alike = -1;       // an earlier parameter of the same shape and boxes, of which it may be a second name
 };
 
 struct StoredParameters {

@@ -40,9 +40,9 @@ struct RankPieces : TranslatedRun {
 // Takes the store into the result. The map may be discarded afterwards. `setup` gets the spelling and the
 // rows of the vocabulary that the files have. `run`: of the args, or as the user says it. Throws
 // kUnknownPartition if the grid is not known; kContradiction if args, names of folders and layers do not
-// agree; kUnaccounted for parameters that a file lacks and tensors that the model does not have; kNumberGap if
-// the args say other numbers of layers, MTP layers or experts than the tensors; kSourceShape; kBadShards for
-// copies that differ; kNotHeld for states whose parameters are not known.
+// agree; kUnaccounted for parameters that a file lacks and tensors that the model does not have; kNumberGap
+// if the args say other numbers of layers, MTP layers or experts than the tensors; kSourceShape; kBadShards
+// for copies that differ; kNotHeld for states whose parameters are not known.
 RankPieces rank_pieces(std::unique_ptr<Store> store, const ModelMap& map, RunSetup& setup,
                        const RunSizes& run, RankReading reading);
 

@@ -95,7 +95,8 @@ class PlanMaker {
 };
 
 void PlanMaker::make() {
-  const PipelineSplit split(std::ssize(model_.text.layers), run_.grid.pp, run_.pipeline);
+  const PipelineSplit split =
+      pipeline_split(std::ssize(model_.text.layers), run_.grid.pp, run_.pipeline, run_.run.groups);
   std::vector<std::pair<Cell, StagePart>> writers;
   for (i64 rank = 0; rank < run_.grid.world(); rank++)
     if (Cell cell = cell_of(run_.grid, rank); writes_dense(cell) || writes_experts(cell))

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "convert/dialects/fsdp/packed_by.h"
 #include "convert/dialects/fsdp/write_facts.h"
 #include "convert/dialects/ranks/states.h"
 #include "convert/dialects/state_dict/write_groups.h"
@@ -162,10 +163,35 @@ void ReshardTarget::add_notes(const Notes& of_objects) {
   notes.append(of_objects);
 }
 
-Conversion plan_known(std::unique_ptr<Store> store, const ReshardOptions& options) {
+// The result is packed as the source if boxes show that its run had weights in 8 bits, which no args tell.
+// Returns a note; "" for another source. Throws kUsage where the result cannot be packed so.
+std::string keep_fp8(const Store& source, ReshardOptions& o) {
+  const std::optional<PackedBy> by = o.keep_fp8 ? packed_by(source) : std::nullopt;
+  if (!by || !by->fits() || by->recipes.empty()) return "";
+  if (o.from.checkpoint.any_model)
+    return "packed  the source is packed as by a run with weights in 8 bits, the result as by one without";
+  const bool v2 = o.fsdp.engine == Engine::kV2;
+  const bool blocks = std::ranges::count(by->recipes, Fp8Recipe::kMxfp8) > 0;
+  if (v2 ? !blocks : o.fsdp.strategy != Strategy::kOptimGradsParams)
+    throw Error(
+        Code::kUsage,
+        "the boxes of the source are those of weights in 8 bits, and the run of the result cannot have them")
+        .file(source.root())
+        .expected(v2 ? "matrices of whole blocks of 32 rows and columns, for MXFP8"
+                     : "`strategy` optim_grads_params")
+        .help("`fp8_recipe` none packs as a run without them");
+  o.fsdp.fp8 = v2 ? Fp8Recipe::kMxfp8 : by->recipes[0];
+  return "packed  as the source is, by a run with weights in 8 bits; `fp8_recipe` none packs as one without";
+}
+
+Conversion plan_known(std::unique_ptr<Store> store, ReshardOptions options) {
+  const std::string kept = keep_fp8(*store, options);
   const OpenAs how{.source = options.source, .how = opening_of(options.from)};
-  return plan(open_sharded(std::move(store), how),
-              [&](Opened& source) { return std::make_unique<ReshardTarget>(source, options); });
+  return plan(open_sharded(std::move(store), how), [&](Opened& source) {
+    auto target = std::make_unique<ReshardTarget>(source, options);
+    if (!kept.empty()) target->notes.note(kept);
+    return target;
+  });
 }
 
 }  // namespace
@@ -201,7 +227,7 @@ Conversion plan_sharded_to_fsdp(std::unique_ptr<Store> store, const ReshardOptio
   }
   ReshardOptions how = options;
   how.from.checkpoint.names = v2 ? KeyNames::kWhole : KeyNames::kOfFsdp;
-  return plan_known(std::move(store), how);
+  return plan_known(std::move(store), std::move(how));
 }
 
 }  // namespace mckpt::impl

@@ -6,25 +6,18 @@
 #include "convert/plan/targets/ranks.h"
 #include "convert/plan/targets/torch_dist.h"
 #include "core/base/error.h"
-#include "core/fsdp/param_groups.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/store/store.h"
+#include "mappings/fsdp/setup.h"
 
 namespace mckpt::impl {
 namespace {
 
 // The first of the options that say how Megatron-FSDP packs parameters; "" if none is given.
 std::string_view fsdp_option(const ReshardOptions& o) {
-  const FsdpSetup& f = o.fsdp;
-  const FsdpSetup usual;
-  if (f.engine != usual.engine) return "`engine`";
-  if (f.strategy != usual.strategy) return "`strategy`";
-  if (f.unit_scope != usual.unit_scope) return "`units_for`";
-  if (!f.transformer_units || !f.mamba_units || f.hybrid_stack_units) return "`fsdp_unit`";
+  if (std::string_view option = option_of_fsdp(o.fsdp, o.grid); !option.empty()) return option;
+  if (o.fsdp.fp8 != Fp8Recipe::kNone) return "`fp8_recipe`";
   if (!o.frozen.empty()) return "`freeze`";
-  if (f.bucket_items != usual.bucket_items &&
-      f.bucket_items != default_bucket_items(f.engine, o.grid.dp * o.grid.cp))
-    return "`bucket_size`";
   return o.from.rank_states ? "`rank_states`" : "";
 }
 

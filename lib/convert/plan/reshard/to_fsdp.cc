@@ -24,6 +24,10 @@ std::string_view option_of_model(const HfToFsdpOptions& o) {
 // The first of the options that describe a checkpoint of Megatron.
 std::string_view option_of_sharded(const ToFsdpOptions& o) {
   if (o.from.rank_states) return "`rank_states`";
+  if (o.from.checkpoint.source_tp) return "`source_tp`";
+  if (o.from.checkpoint.source_etp) return "`source_etp`";
+  if (o.from.source_ep) return "`source_ep`";
+  if (o.from.source_hsdp) return "`source_hsdp`";
   if (o.from.checkpoint.any_model) return "`any_model`";
   return o.modules.empty() ? "" : "`fsdp_module`";
 }
@@ -63,6 +67,7 @@ Conversion plan_sharded(std::unique_ptr<Store> source, const ToFsdpOptions& o) {
                                                   .grid = m.grid,
                                                   .fsdp = m.fsdp,
                                                   .frozen = m.frozen,
+                                                  .keep_fp8 = o.keep_fp8,
                                                   .modules = o.modules,
                                                   .vocab = m.values.vocab,
                                                   .iteration = m.iteration,

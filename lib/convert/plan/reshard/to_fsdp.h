@@ -22,6 +22,7 @@ struct ToFsdpOptions {
   // which is opened as `from` says. The fields that both have are taken from `from`.
   HfToFsdpOptions model{};
   ReshardSourceOptions from{};
+  bool keep_fp8 = false;     // as in ReshardOptions
   UnitModules modules{};     // of a model without a table
   bool model_alone = false;  // a checkpoint of Megatron is refused
 };

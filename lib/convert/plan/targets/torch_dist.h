@@ -1,9 +1,9 @@
 // A model into the torch_dist checkpoint that a Megatron run of a grid would have saved: the format that
 // Megatron-LM, Megatron-Bridge and what is built on them train from.
 //
-//   Hugging Face folder                        -->  DST/release/.metadata, __0_0.distcp, ...    the tensors
-//   fsdp_dtensor, FSDP2, another torch_dist         DST/release/common.pt                       args, iteration, groups
-//                                                   DST/release/metadata.json                   the format's mark
+//   Hugging Face folder                      -->  DST/release/.metadata, __0_0.distcp, ...  the tensors
+//   fsdp_dtensor, FSDP2, another torch_dist       DST/release/common.pt            args, iteration, groups
+//                                                 DST/release/metadata.json        the format's mark
 //
 // Keys, shapes and boxes are the run's. Its files differ in what
 // convert/dialects/torch_dist/plan.h says: ranks that hold the same box do not share the work of
@@ -37,8 +37,8 @@ struct ToMcoreOptions {
   Grid grid{};
   PipelineOptions pipeline{};
   LayerStacks layers = LayerStacks::kAuto;
-  // The pattern of a hybrid run with its layers in groups, "[*-]M", where the source is a model; "": no groups. A
-  // checkpoint of Megatron keeps its own.
+  // The pattern of a hybrid run with its layers in groups, "[*-]M", where the source is a model; "": no
+  // groups. A checkpoint of Megatron keeps its own.
   std::string hybrid_pattern{};
   // The spelling of norms, as a run with Megatron's own modules saves them. None: the usual one, and a
   // torch_dist keeps its own.
@@ -49,10 +49,11 @@ struct ToMcoreOptions {
   int rank = 0;  // of this process; rank 0 alone compares data that should be equal
 };
 
-// Throws what open_hf_model(), open_sharded(), TorchDistPlan, import_job() and keyed_job() throw;
-// kNotFound for a model without weights; kUnknownFormat where the layers of the source have other names;
-// kBadPattern for groups that are not of the model, or whose layers would have the same names; kNotHeld for states of the optimizer for which torch_dist has no place, or whose groups are
-// not known; kUsage for a spelling without effect.
+// Throws what open_hf_model(), open_sharded(), TorchDistPlan, import_job() and keyed_job() throw; kNotFound
+// for a model without weights; kUnknownFormat where the layers of the source have other names; kBadPattern
+// for groups that are not of the model, or whose layers would have the same names; kNotHeld for states of the
+// optimizer for which torch_dist has no place, or whose groups are not known; kUsage for a spelling without
+// effect.
 Conversion plan_to_mcore(const ToMcoreOptions& options);
 // The same, of a store or a source that is open.
 Conversion plan_to_mcore(std::unique_ptr<Store> source, const ToMcoreOptions& options);

@@ -22,6 +22,7 @@
 #include "io/file/folder.h"
 #include "io/file/hub_cache.h"
 #include "io/file/place.h"
+#include "io/rank_dump/rank_dump.h"
 #include "io/store/names/iteration_names.h"
 #include "io/store/names/torch_names.h"
 #include "io/store/one_file.h"
@@ -88,7 +89,8 @@ std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& ope
   // A .distcp file is many archives one after the other; only .metadata says what they contain.
   if (name.ends_with(".distcp")) {
     const std::string folder = parent_folder(path);
-    if (is_file(cat(folder, "/.metadata"), opening))
+    // A save without .metadata has what each rank wrote of it.
+    if (is_file(cat(folder, "/.metadata"), opening) || can_be_opened(folder, opening))
       if (std::unique_ptr<Store> one = one_file_of(open_store(folder, opening), name)) return one;
     Error e(Code::kUnknownFormat, "this is a data file of a DCP folder, not a checkpoint by itself");
     e.file(path);
@@ -106,6 +108,10 @@ std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& ope
         .file(path)
         .expected(files_of_formats())
         .help(kSeeFormats);
+  if (look.kind == FileKind::kJson && is_rank_dump(path, opening))
+    throw Error(Code::kUnknownFormat, "this is not a checkpoint: the file is a dump of a live rank")
+        .file(path)
+        .help("`mckpt diff`, with `live` megatron or fsdp, compares it with the folder of its model");
   throw Error(Code::kUnknownFormat, cat("this is not a checkpoint: the file is ", sniffed_name(look.kind)))
       .file(path)
       .expected(files_of_formats())

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/hybrid/pattern.h"
+#include "core/hybrid/pattern_fault.h"
+#include "tests/support/throws.h"
 
 namespace mckpt::impl::stages_test {
 namespace {
@@ -48,6 +51,37 @@ TEST(PipelineSplit, TakesWhateverLayersTheChunksHave) {
   EXPECT_EQ(parts(PipelineSplit(
                 4, std::vector<ChunkContents>{{0}, {3, true}, {0, false, true}, {0, false, false, true}})),
             "[0--1 0-2n 3-2m 3-2o");
+}
+
+std::string of_pattern(const char* text, i64 stages, const PipelineOptions& options = {}) {
+  const LayerPattern pattern = parse_pattern(text, Dialect::kGrouped);
+  std::string out;
+  const std::string fault =
+      thrown_by([&] { out = parts(pipeline_split(pattern.physical_layers(), stages, options, &pattern)); });
+  return out.empty() ? fault : out;
+}
+
+TEST(PipelineSplit, FollowsThePipesOfAPattern) {
+  EXPECT_EQ(of_pattern("[*-]M|[*E]-", 2), "[0-2 3-5]");
+  EXPECT_EQ(of_pattern("M|[*-]|*|M", 2), "[0-0 1-2 | 3-3 4-4]");
+  EXPECT_EQ(of_pattern("M|[*-]|*|M", 2, {.chunks = 2}), "[0-0 1-2 | 3-3 4-4]");
+  EXPECT_EQ(of_pattern("|M*|M*-/*", 3), "[0--1 0-1 2-4]");
+  EXPECT_EQ(of_pattern("[*-]M|[*E]-", 1), "[0-5]");
+}
+
+TEST(PipelineSplit, DividesAPatternWithoutPipesBetweenItsGroups) {
+  EXPECT_EQ(of_pattern("MM[*-]", 2), "[0-1 2-3]");
+  EXPECT_EQ(of_pattern("[M-]M[*-]", 2, {.first_layers = 2}), "[0-1 2-4]");
+  EXPECT_NE(of_pattern("M[*-]M", 2).find("stage 0 ends with layer 1, and the group [*-] has layers 1 to 2"),
+            std::string::npos);
+  EXPECT_NE(of_pattern("MM[*-]", 2, {.chunks = 2}).find("has one chunk"), std::string::npos);
+}
+
+TEST(PipelineSplit, RefusesWhatContradictsThePipes) {
+  EXPECT_NE(of_pattern("M|M|M", 2).find("3 segments in M|M|M"), std::string::npos);
+  EXPECT_NE(of_pattern("MM|M", 2, {.first_layers = 2}).find("cuts the layers of the stages itself"),
+            std::string::npos);
+  EXPECT_NE(of_pattern("M|M", 2, {.chunks = 2}).find("expected `vpp` 1"), std::string::npos);
 }
 
 Code refused(i64 layers, i64 stages, const PipelineOptions& options) {
