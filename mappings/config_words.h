@@ -50,8 +50,8 @@ constexpr ConfigStep layers(LayerSpec layer = {}) { return {.kind = Kind::kLayer
 constexpr ConfigStep experts(Key key, Key also = {}, Key too = {}) {
   return {.kind = Kind::kExperts, .keys = {key, also, too}};
 }
-constexpr ConfigStep shared_experts(Key key, i64 otherwise) {
-  return {.kind = Kind::kSharedExperts, .keys = {key}, .otherwise = otherwise};
+constexpr ConfigStep shared_experts(Key key, i64 otherwise, Key also = {}) {
+  return {.kind = Kind::kSharedExperts, .keys = {key, also}, .otherwise = otherwise};
 }
 constexpr ConfigStep dense_layers(i64 otherwise) {
   return {.kind = Kind::kDenseLayers, .otherwise = otherwise};

@@ -67,8 +67,9 @@ inline constexpr ConfigStep kDeepseekExperts[] = {
     shared_experts("n_shared_experts", 0),
     set(kExpertBias, true),
 };
-// Latent attention and experts: all but the layers. q_lora_rank is missing in models without low-rank queries.
-inline constexpr ConfigStep kLatentDecoder[] = {
+// Latent attention beside a dense MLP: all but experts and layers. q_lora_rank is missing in models without low-rank
+// queries.
+inline constexpr ConfigStep kLatentSizes[] = {
     size(kVocab, "vocab_size"),
     size(kHidden, "hidden_size"),
     size(kHeads, "num_attention_heads"),
@@ -81,8 +82,8 @@ inline constexpr ConfigStep kLatentDecoder[] = {
     size(member<&ModelConfig::mla, &MlaConfig::rope>, "qk_rope_head_dim"),
     size(member<&ModelConfig::mla, &MlaConfig::v_dim>, "v_head_dim"),
     part("latent_head_dim"),
-    all_of(kDeepseekExperts),
 };
+inline constexpr ConfigStep kLatentDecoder[] = {all_of(kLatentSizes), all_of(kDeepseekExperts)};
 inline constexpr ConfigStep kGlm4MoeConfig[] = {
     text({.kv_groups = 8}),
     all_of(kDenseFfn),

@@ -1,9 +1,10 @@
 // DeepSeek-V3 and the models that have its tensors: Kimi K2, which is the same with another model_type;
-// GLM-4.7-Flash; DeepSeek-V2, whose router has no bias.
+// GLM-4.7-Flash; DeepSeek-V2, whose router has no bias; the large model of Sarvam, which counts experts under other names.
 //
 // Peculiar to these families:
-// - A padded vocabulary is a multiple of 1280 rows a cell, of DeepSeek-V2 3200.
-// - Megatron-Bridge cannot load a model without q_lora_rank; it has a plain linear_q_proj here.
+// - A padded vocabulary is a multiple of 1280 rows a cell, of DeepSeek-V2 3200, of Sarvam 128.
+// - A model without q_lora_rank, as Sarvam is, has a plain linear_q_proj here. Megatron-Bridge 0.6.2 cannot load one:
+//   Megatron-Core 0.19 gives linear_q_proj a norm that no tensor of the file has.
 #include "mappings/models/config_blocks.h"
 #include "mappings/models/deepseek.h"
 #include "mappings/models/families.h"
@@ -20,6 +21,7 @@ constexpr std::array<Section, 8> kSections = numbered_mtp_sections(kLayer);
 constexpr std::string_view kV2[] = {"deepseek_v2"};
 constexpr std::string_view kV3[] = {"deepseek_v3", "kimi_k2"};
 constexpr std::string_view kGlm[] = {"glm4_moe_lite"};
+constexpr std::string_view kSarvam[] = {"sarvam_mla"};
 constexpr Needs kForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
 
 constexpr Needs kV2Has[] = {Needs::kQueryLora, Needs::kNoQueryLora, Needs::kSharedExpert};
@@ -37,6 +39,21 @@ constexpr ConfigStep kV2Config[] = {
 constexpr ConfigStep kGlmConfig[] = {
     all_of(kLatentDecoder), layers({Mixer::kLatentAttention, Ffn::kDense}), dense_layers(1),
     layer_experts(),        mtp(16, {Mixer::kLatentAttention, Ffn::kMoe}),
+};
+// The hub's words come first; transformers 5.24 writes DeepSeek's. Megatron's model has the router's bias, and no
+// prediction layers.
+constexpr ConfigStep kSarvamConfig[] = {
+    all_of(kLatentSizes),
+    experts("num_experts", "n_routed_experts"),
+    size(kMoeFfn, "moe_intermediate_size"),
+    shared_experts("num_shared_experts", 1, "n_shared_experts"),
+    needed("moe_router_enable_expert_bias", "is false; Megatron's routers of this family have a bias"),
+    set(kExpertBias, true),
+    layers({Mixer::kLatentAttention, Ffn::kDense}),
+    dense_layers(1),
+    layer_experts(),
+    mtp(0),
+    no_mtp(),
 };
 
 constexpr Family kFamilies[] = {
@@ -75,6 +92,17 @@ constexpr Family kFamilies[] = {
      .conditions = kHas,
      .config = kGlmConfig,
      .facts = {"zai-org/GLM-4.7-Flash", "", "1, ep8, tp2 cp2 ep2, tp2 ep4, tp4 ep2"}},
+    {.name = "sarvam_mla",
+     .model_types = kSarvam,
+     .architecture = "SarvamMLAForCausalLM",
+     .summary = "Sarvam, with latent attention",
+     .sections = kSections,
+     .unread = kNumberedMtpUnread,
+     .expert_forms = kForms,
+     .conditions = kHas,
+     .vocab_divisor = 128,
+     .config = kSarvamConfig,
+     .facts = {"sarvamai/sarvam-105b", "", "1, ep8, tp2, tp2 ep2 etp2, tp2 ep4, tp2 pp2 ep2, tp4 ep2"}},
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ void read_rope_object(const ConfigFields& c, RopeEntries& rope) {
   rope.base = c.real_or("rope_theta", rope.base);
   rope.percent = c.real_or("partial_rotary_factor", rope.percent);
   rope.type = c.text_or(c.has("rope_type") ? "rope_type" : "type", rope.type);
+  if (rope.type == "deepseek_yarn") rope.type = "yarn";  // Sarvam's word for it
   rope.factor = c.real_or("factor", rope.factor);
   rope.beta_fast = c.real_or("beta_fast", rope.beta_fast);
   rope.beta_slow = c.real_or("beta_slow", rope.beta_slow);

@@ -31,6 +31,15 @@ void read_inside(const ConfigFields& c, const ConfigStep& step, ModelConfig& m) 
   read_steps(step.words.empty() ? inner : inner.with_defaults(step.words), step.steps, m);
 }
 
+// How many shared experts there are: under one of the keys, which must agree.
+i64 shared_experts(const ConfigFields& c, const ConfigStep& step) {
+  const std::string_view key = step.keys[0], also = step.keys[1];
+  if (also.empty() || !c.has(also)) return c.count_or(key, step.otherwise);
+  const i64 other = c.count_or(also, step.otherwise), n = c.count_or(key, other);
+  if (other != n) throw c.error(also, cat("contradicts '", c.key(key), "'")).expected(n).found(other);
+  return n;
+}
+
 // Steps that fill one number or flag.
 void read_entry(const ConfigFields& c, const ConfigStep& step, ModelConfig& m) {
   const std::string_view key = step.keys[0];
@@ -84,8 +93,7 @@ void read_step(const ConfigFields& c, const ConfigStep& step, ModelConfig& m) {
       m.moe.experts = read_experts(c, keys_of(step));
       return;
     case Kind::kSharedExperts:
-      m.moe.shared_ffn =
-          checked_mul(c.count_or(step.keys[0], step.otherwise), m.moe.ffn, "the width of the shared experts");
+      m.moe.shared_ffn = checked_mul(shared_experts(c, step), m.moe.ffn, "the width of the shared experts");
       return;
     case Kind::kDenseLayers:
       return choose_dense_layers(c, m, step.otherwise);

@@ -9,6 +9,7 @@ import stand_ins  # noqa: F401, isort: skip  (before torch's users)
 import argparse
 import hashlib
 import json
+import multiprocessing
 import os
 import shutil
 import sys
@@ -168,6 +169,8 @@ def run(world, *arguments):
                 print(f"[rank {rank}] {traceback.format_exc()[-3000:]}" if rank == 0 else "", file=sys.stderr)
             sys.stdout.flush()
             sys.stderr.flush()
+            for worker in multiprocessing.active_children():  # of a save: they would wait for ever, and keep the output open
+                worker.kill()
             os._exit(status)
         children.append(pid)
     failed = False

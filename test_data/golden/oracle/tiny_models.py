@@ -20,6 +20,10 @@ class Model:
     config: dict
     grids: list
     opts: dict = dataclasses.field(default_factory=dict)
+    # Where transformers has no class of that name: the one with the same tensors, and the entries of config.json that have another name there.
+    same_tensors: str = ""
+    words: dict = dataclasses.field(default_factory=dict)
+    plain_queries: bool = False  # see megatron_bridge_ranks.py
 
 
 def drawn(seed, shape):
@@ -41,18 +45,23 @@ def text_config(config):
 def write(name, folder):
     import transformers
     model = MODELS[name]
-    cls = getattr(transformers, model.architecture)
-    config = cls.config_class(**model.config)
+    cls = getattr(transformers, model.same_tensors or model.architecture)
+    config = cls.config_class(**{model.words.get(key, key): value for key, value in model.config.items() if key != "model_type"})
     config.architectures = [model.architecture]
     os.makedirs(folder, exist_ok=True)
     torch.manual_seed(0)
     made = cls(config).to(torch.bfloat16)
     made.save_pretrained(folder, max_shard_size="1GB")
+    if model.same_tensors:
+        with open(os.path.join(folder, "config.json"), "w") as f:
+            json.dump({"architectures": [model.architecture], "torch_dtype": "bfloat16", **model.config}, f, indent=2)
     path = os.path.join(folder, "model.safetensors")
     with safe_open(path, "pt") as f:
         tensors = {key: f.get_tensor(key) for key in f.keys()}
         metadata = f.metadata()
     for key, tensor in tensors.items():
+        if key.endswith("e_score_correction_bias"):
+            tensor = tensor.float()  # which no run has in another type
         if tensor.dtype == torch.bfloat16:
             bits = drawn(f"{name}:{key}", list(tensor.shape))
             tensors[key] = torch.from_numpy(bits.astype(np.int16)).view(torch.bfloat16).reshape(tensor.shape)
@@ -103,6 +112,15 @@ MODELS = {
         text_config=dict(vocab_size=136, hidden_size=48, intermediate_size=88, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=4,
                          head_dim=10, max_position_embeddings=128, sliding_window=16, rope_parameters=dict(ROPE)),
         out_hidden_size=96, projector_hidden_size=56), ["1,1,1,1", "2,1,1,1", "4,1,1,1", "2,1,2,1"]),
+    # The config and its class are on the hub; transformers' DeepSeek-V3 has the same tensors. The second has experts in all layers, and a vocabulary that tp 2 pads.
+    **{name: Model("SarvamMLAForCausalLM", dict(
+        model_type="sarvam_mla", vocab_size=vocabulary, hidden_size=40, intermediate_size=72, moe_intermediate_size=28, num_hidden_layers=4, num_attention_heads=12,
+        num_key_value_heads=12, q_lora_rank=None, kv_lora_rank=36, qk_nope_head_dim=6, qk_rope_head_dim=10, v_head_dim=14, num_experts=8, num_experts_per_tok=2,
+        num_shared_experts=2, first_k_dense_replace=dense, max_position_embeddings=512, rms_norm_eps=1e-6, rope_theta=10000.0, rope_scaling=None, hidden_act="silu",
+        moe_router_enable_expert_bias=True, tie_word_embeddings=False, attention_dropout=0.0), grids,
+        same_tensors="DeepseekV3ForCausalLM", words=dict(num_experts="n_routed_experts", num_shared_experts="n_shared_experts"), plain_queries=True)
+       for name, vocabulary, dense, grids in (("sarvam_mla_a", 264, 1, ["1,1,1,1", "2,4,1,1", "4,2,1,1", "2,2,2,1", "2,2,1,2"]),
+                                              ("sarvam_mla_b", 131, 0, ["1,1,1,1", "1,8,1,1", "2,1,1,1"]))},
     # Megatron-Bridge needs transformers 5.12 for this one.
     "gemma4_audio_a": Model("Gemma4ForConditionalGeneration", dict(
         vision_config=dict(hidden_size=24, intermediate_size=40, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2, head_dim=12, patch_size=4, pooling_kernel_size=2,

@@ -2,6 +2,7 @@
 folder, the same folder again when they are exported, and compared with their source bit for bit.
 """
 
+import collections
 import filecmp
 import json
 import os
@@ -9,8 +10,8 @@ import pathlib
 import shutil
 
 from mckpt_tests.checks import expect, expect_equal, finish, need
-from mckpt_tests.folders import difference, files_of, safetensors, scratch
-from mckpt_tests.models import GOLDEN
+from mckpt_tests.folders import difference, files_of, safetensors, scratch, write_safetensors
+from mckpt_tests.models import GOLDEN, Models
 from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import FAULTY_IO, HAS_MPI, SANITIZED, TINY_MODEL
 
@@ -65,6 +66,44 @@ def sources():
                        ("wrapped_compile_per_layer_tied", ("--dp", 2))):
         one_step(case, source_of(case), grid=grid)
     one_step("ranks", source_of("fsdp2_tp"), grid=("--dp", 2), ranks=2 if HAS_MPI else 1)
+
+
+def stacked(whole):
+    """The tensors as transformers has them in memory: the experts of a layer in two, gate rows above up rows."""
+    tensors, experts = {}, collections.defaultdict(dict)
+    for name, tensor in whole.items():
+        front, _, rest = name.partition(".mlp.experts.")
+        if not rest:
+            tensors[name] = tensor
+            continue
+        number, leaf, _ = rest.split(".")
+        experts[f"{front}.mlp.experts.{'down_proj' if leaf == 'down_proj' else 'gate_up_proj'}"][int(number), leaf] = tensor
+    for name, parts in experts.items():
+        dtype, (rows, columns), _ = next(iter(parts.values()))
+        count = len({number for number, _ in parts})
+        tensors[name] = (dtype, [count, rows * len(parts) // count, columns], b"".join(parts[key][2] for key in sorted(parts)))
+    return tensors
+
+
+def stacks_of_sarvam():
+    """transformers has Sarvam's model as DeepSeek-V3; config.json has the hub's words or DeepSeek's."""
+    model = Models("families", only=["sarvam_mla_a"])
+    whole = safetensors(model.path("sarvam_mla_a"))
+    folder, saved, state = new("config"), new("saved"), new("state")
+    os.makedirs(folder)
+    os.makedirs(state)
+    tensors = stacked(whole)
+    expect(len(tensors) < len(whole) / 2, "experts are not stacked")
+    write_safetensors(os.path.join(state, "model.safetensors"), tensors)
+    mckpt("convert", "to-dcp", os.path.join(state, "model.safetensors"), saved)
+    with open(os.path.join(model.path("sarvam_mla_a"), "config.json")) as f:
+        config = json.load(f)
+    words = {"num_experts": "n_routed_experts", "num_shared_experts": "n_shared_experts"}
+    for own in (config, {words.get(key, key): value for key, value in config.items()} | {"architectures": ["DeepseekV3ForCausalLM"]}):
+        with open(os.path.join(folder, "config.json"), "w") as f:
+            json.dump(own, f)
+        exported, _ = one_step("stacks of Sarvam", saved, "--assets", folder, grid=("--tp", 2, "--ep", 4))
+        expect(safetensors(exported) == whole, "stacks of Sarvam: exported others than the model's tensors")
 
 
 def types():
@@ -186,6 +225,7 @@ def zero():
 
 
 sources()
+stacks_of_sarvam()
 types()
 changed_bits()
 original_files()

@@ -15,7 +15,7 @@ SIZES = {"BF16": 2, "F16": 2, "F32": 4, "I64": 8}
 # Models whose tensors another family explains as well, of which nothing but a name tells them apart; mckpt has no rows for what
 # is left of mimo's MTP layers under other numbers.
 ALIKE = {"deepseek_v2": "deepseek_v3", "glm4_moe_lite": "deepseek_v3", "gemma": "llama", "kimi_k2": "deepseek_v3", "mimo": "seed_oss", "mistral": "llama",
-         "sarvam_moe": "bailing_moe_v2", "sarvam_moe_a": "bailing_moe_v2"}
+         "sarvam_moe": "bailing_moe_v2", "sarvam_moe_a": "bailing_moe_v2", "sarvam_mla_a": "deepseek_v3", "sarvam_mla_b": "deepseek_v3"}
 
 
 def write_model(listing, folder):

@@ -59,3 +59,14 @@ def safetensors(folder):
         tensors.update((name, (t["dtype"], t["shape"], blob[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]]))
                        for name, t in json.loads(blob[8:8 + n]).items() if name != "__metadata__")
     return tensors
+
+
+def write_safetensors(path, tensors):
+    """name -> (type, shape, bytes), in one file."""
+    header, at = {}, 0
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header).encode()
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + b"".join(data for _, _, data in tensors.values()))

@@ -9,9 +9,10 @@ from mckpt_tests.setting import DATA
 
 # Families whose code is on the hub beside their weights, and the class that transformers would need.
 # transformers' own class of qwen3_asr has other names, without a thinker; its class for Kimi K2.5 has another name, and
-# transformers 5.23 saves it with `blocks` for `layers` in the language model, which no program reads.
+# transformers 5.23 saves it with `blocks` for `layers` in the language model, which no program reads. From 5.24 on transformers
+# loads sarvam_moe and sarvam_mla as classes of other families.
 NO_CLASS = {
-    "bailing_moe_v2": "BailingMoeV2ForCausalLM", "sarvam_moe": "SarvamMoEForCausalLM", "mimo": "MiMoForCausalLM", "llama_nemotron": "DeciLMForCausalLM",
+    "bailing_moe_v2": "BailingMoeV2ForCausalLM", "sarvam_moe": "SarvamMoEForCausalLM", "sarvam_mla": "SarvamMLAForCausalLM", "mimo": "MiMoForCausalLM", "llama_nemotron": "DeciLMForCausalLM",
     "step3p5": "Step3p5ForCausalLM", "kimi_k25": "KimiK25ForConditionalGeneration", "nemotron_vl": "NemotronH_Nano_VL_V2", "nemotron_omni": "NemotronH_Nano_Omni_Reasoning_V3", "qwen3_asr": "Qwen3ASRThinkerForConditionalGeneration",
 }
 

@@ -36,6 +36,15 @@ TEST(RunEntries, AreThoseOfTransformers4) {
   EXPECT_EQ(run.head_dim, 0);
 }
 
+TEST(RunEntries, TakeSarvamsWordForYarn) {
+  for (const char* key : {"type", "rope_type"}) {
+    RunEntries run = entries_of(cat(R"({"rope_theta": 10000, "rope_scaling": {")", key,
+                                    R"(": "deepseek_yarn", "factor": 40, "beta_fast": 32}})"));
+    EXPECT_EQ(run.rope.type, "yarn");
+    EXPECT_EQ(run.rope.factor, 40);
+  }
+}
+
 TEST(RunEntries, AreThoseOfTheLanguageModel) {
   RunEntries run = entries_of(R"({"text_config": {"rope_parameters": {"rope_theta": 10000000.0,
     "rope_type": "default", "mrope_section": [11, 11, 10], "partial_rotary_factor": 0.25},

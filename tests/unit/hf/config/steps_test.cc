@@ -45,6 +45,15 @@ TEST(ConfigSteps, FillNumbersAndFlags) {
   EXPECT_EQ(m.text.kv_groups, 4);
 }
 
+TEST(ConfigSteps, CountSharedExpertsUnderEitherKey) {
+  constexpr ConfigStep kSteps[] = {size(kMoeFfn, "width"), shared_experts("a", 3, "b")};
+  auto shared = [&](const char* text) { return read(text, kSteps).moe.shared_ffn; };
+  EXPECT_EQ(shared(R"({"width": 5})"), 15);
+  EXPECT_EQ(shared(R"({"width": 5, "a": 2})"), 10);
+  EXPECT_EQ(shared(R"({"width": 5, "b": 4})"), 20);
+  EXPECT_EQ(shared(R"({"width": 5, "a": 0, "b": 0})"), 0);
+}
+
 TEST(ConfigSteps, ReadObjectsWithTheirDefaults) {
   static constexpr ConfigStep kInner[] = {size(kFfn, "ffn"), size(kHidden, "hidden")};
   constexpr ConfigStep kSteps[] = {inside("part", kInner, R"({"ffn": 9})")};
@@ -66,6 +75,8 @@ TEST(ConfigSteps, TakeTheTieOfTheWholeBeforeThatOfItsText) {
 TEST(ConfigSteps, NameTheEntryThatTheyRefuse) {
   EXPECT_NE(refusal("{}", size(kFfn, "ffn")).find("'ffn' is missing"), std::string::npos);
   EXPECT_NE(refusal(R"({"a": 1, "b": 2})", size(kFfn, "a", "b")).find("'b' contradicts 'a'"),
+            std::string::npos);
+  EXPECT_NE(refusal(R"({"a": 1, "b": 2})", shared_experts("a", 0, "b")).find("'b' contradicts 'a'"),
             std::string::npos);
   EXPECT_NE(refusal(R"({"bias": true})", refused("bias")).find("'bias' is true"), std::string::npos);
   EXPECT_NE(refusal(R"({"bias": false})", needed("bias", "is false; it is needed")).find("it is needed"),
