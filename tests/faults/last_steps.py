@@ -23,7 +23,7 @@ def path(*names):
 def a_missing_report_is_told():
     """The result is published; the report fails when it is made."""
     result = run_mckpt(
-        *CONVERT, path("reported"), "-q", "--report", path("report.json"), env={"LD_PRELOAD": FAULTY_IO, "FAULTY_IO": "rename:3:EIO"}
+        *CONVERT, path("reported"), "-q", "--report", path("report.json"), env={"LD_PRELOAD": FAULTY_IO, "FAULTY_IO": "rename:4:EIO"}
     )
     expect(
         result.returncode == 5 and f"the result is published as {path('reported', 'release')}" in result.stderr,
@@ -74,6 +74,7 @@ def what_is_durable():
     in_order("mkdir deep/er", "fsync deep", named)
     for name in ("__0_0.distcp", ".metadata", "hf_assets/config.json", "hf_assets", ".plan"):
         in_order(f"fsync {tmp}/{name}", f"fsync {tmp}", named)
+    in_order(f"fsync {tmp}", f"fsync {tmp}/.publish", f"rename {tmp}/.publish {tmp}/.plan", f"fsync {tmp}", named)
     in_order(named, "fsync deep/er", told, "fsync deep/er", ended)
     expect(
         not any(c.startswith("fsync") and c.split()[1].startswith(tmp) for c in done[done.index(named) :]), f"made durable too late: {done}"

@@ -375,6 +375,7 @@ int openat(int folder, const char* path, int flags, ...) {
   va_start(more, flags);
   mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;
   va_end(more);
+  if ((flags & O_CREAT) && fails("create")) return -1;
   return fails("openat") ? -1 : real(folder, path, flags, mode);
 }
 

@@ -12,6 +12,7 @@
 #include "io/copy/written_sums.h"
 #include "io/file/file.h"
 #include "io/listing/manifest.h"
+#include "io/output/staged_content.h"
 #include "io/output/unfinished.h"
 #include "io/store/soundness.h"
 #include "runtime/comm/comm.h"
@@ -48,6 +49,12 @@ std::string resume_note(const StagedResult& staged, bool asked) {
   return asked ? "resume  there is no unfinished output, so the conversion starts from the beginning" : "";
 }
 
+std::vector<std::string> names_of(const std::vector<OutputFile>& files) {
+  std::vector<std::string> names;
+  for (const OutputFile& f : files) names.push_back(f.name);
+  return names;
+}
+
 void write_manifest(const std::string& folder, std::vector<ManifestFile> summed, bool durable) {
   std::string text = make_manifest(folder, std::move(summed), MCKPT_VERSION).text();
   OutputFiles out(folder, {{std::string(kManifestName), std::ssize(text)}}, OutputFiles::Begin::kReplace);
@@ -75,6 +82,7 @@ bool Publication::stage() {
     if (std::string note = resume_note(*staged_, options_.resume); !note.empty())
       observer_.note({Note::Kind::kNote, note});
     using Begin = OutputFiles::Begin;
+    if (staged_->resumes() && !staged_->published()) keep_only(folder_, names_of(staged_files(conversion_)));
     if (!staged_->published())
       out_.emplace(folder_, staged_files(conversion_), staged_->resumes() ? Begin::kGoOn : Begin::kCreate,
                    how);

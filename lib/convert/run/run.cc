@@ -12,6 +12,7 @@
 #include "convert/plan/target.h"
 #include "convert/run/publication.h"
 #include "core/base/error.h"
+#include "io/copy/done_tasks.h"
 #include "io/copy/engine.h"
 #include "io/copy/job.h"
 #include "io/copy/read_sums.h"
@@ -82,19 +83,34 @@ class Copy {
   }
 
  private:
-  // The tasks that an interrupted run finished: their written data are read again for their sums, and the
-  // records that they read in the source are compared with their checksums like all others. They count as
-  // done when they have been read.
-  void judge_done(const TaskLog& log, Share share, const std::string& folder, WrittenSums& written) {
+  // The tasks that an interrupted run finished: their written data are read again and compared with the sums in
+  // the log, and a task whose data are others is done again. The records from which they were made are compared
+  // with their checksums like all others, after these were compared with the checksums of the first run. The tasks
+  // count as done when they have been read.
+  void judge_done(TaskLog& log, Share share, const std::string& folder, WrittenSums& written) {
     for (i64 t = share.first; t < share.end; t++) {
       if (!log.is_done(t)) continue;
-      CopyTask done = c_.job->task(t);
-      written.read(done, folder, c_.files);
+      const CopyTask done = c_.job->task(t);
+      const DoneTask logged = log.done(t);
+      if (stated_sum(done) != logged.stated) refuse_other_source();
+      if (!is_as_written(*c_.job, done, logged, folder, c_.files, written)) {
+        log.forget(t);
+        check_stop(observer_);
+        continue;
+      }
       for (const Checksum& sum : done.sums)
         if (c_.sums) c_.sums->expect(sum);
       observer_.done(c_.job->task_bytes(t));
       check_stop(observer_);
     }
+  }
+
+  [[noreturn]] void refuse_other_source() const {
+    throw Error(
+        Code::kOtherPlan,
+        "an interrupted run left an unfinished output of this name, which it made from another source: the checksums in the source are others")
+        .file(c_.path)
+        .help(cat("to throw the unfinished output away and begin anew, ", folder_staging(c_, options_).anew));
   }
 
   void check_sums() {

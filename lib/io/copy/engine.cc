@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "io/copy/done_tasks.h"
 #include "io/copy/job.h"
 #include "io/copy/large_task.h"
 #include "io/copy/read_sums.h"
@@ -66,7 +67,7 @@ class Run {
 
  private:
   void work() {
-    CopyWorker worker(job_, out_, {options_.sums, options_.written, options_.lost});
+    CopyWorker worker(job_, out_, {options_.sums, options_.written, options_.lost, options_.log != nullptr});
     std::unique_lock lock(mutex_);
     busy_++;
     lock.unlock();
@@ -118,19 +119,26 @@ class Run {
 
   // Leaves `batch` and `indexes` empty.
   void carry_out_and_log(CopyWorker& worker, std::vector<CopyTask>& batch, std::vector<i64>& indexes) {
-    i64 infinite = carry_out(worker, batch, indexes);
+    std::vector<u32> sums(batch.size());
+    i64 infinite = carry_out(worker, batch, indexes, sums);
     // A task that made values infinite is repeated by a resumed run, so that the resumed run reports it.
-    if (options_.log && infinite == 0) options_.log->add(indexes);
+    if (options_.log && infinite == 0) {
+      std::vector<DoneTask> done;
+      for (std::size_t i = 0; i < batch.size(); i++)
+        done.push_back({indexes[i], sums[i], stated_sum(batch[i])});
+      options_.log->add(done);
+    }
     batch.clear(), indexes.clear();
   }
 
-  // Returns the number of values that became infinite.
-  i64 carry_out(CopyWorker& worker, std::span<const CopyTask> batch, std::span<const i64> indexes) {
+  // Returns the number of values that became infinite. `sums`: of the tasks, for the log.
+  i64 carry_out(CopyWorker& worker, std::span<const CopyTask> batch, std::span<const i64> indexes,
+                std::span<u32> sums) {
     i64 before = worker.counts().infinite;
     try {
       if (batch.size() == 1 && destination_bytes(batch[0]) > options_.batch_bytes)
-        return carry_out_large(worker, batch[0]);
-      worker.run_small(batch);
+        return carry_out_large(worker, batch[0], sums[0]);
+      worker.run_small(batch, sums);
       return worker.counts().infinite - before;
     } catch (const Error& e) {
       if (!options_.leave_out) throw;
@@ -138,12 +146,12 @@ class Run {
     }
     // One task of the batch failed: carry out each on its own to find out which.
     for (std::size_t i = 0; batch.size() > 1 && i < batch.size(); i++)
-      carry_out(worker, batch.subspan(i, 1), indexes.subspan(i, 1));
+      carry_out(worker, batch.subspan(i, 1), indexes.subspan(i, 1), sums.subspan(i, 1));
     return worker.counts().infinite - before;
   }
 
   // The task may use half of the thread's share of the memory for one window: a cast needs a second buffer.
-  i64 carry_out_large(CopyWorker& worker, const CopyTask& task) {
+  i64 carry_out_large(CopyWorker& worker, const CopyTask& task, u32& sum) {
     i64 most_bytes = options_.memory_bytes / options_.threads / 2;
     auto large = std::make_shared<LargeTask>(task, slices_of(task.plan, options_.batch_bytes, most_bytes));
     std::unique_lock lock(mutex_);
@@ -154,7 +162,7 @@ class Run {
     lock.lock();
     std::erase(large_, large);
     lock.unlock();
-    return large->finish(worker);
+    return large->finish(worker, sum);
   }
 
   // The task's plan, or nothing if the task is left out.

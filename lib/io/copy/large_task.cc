@@ -5,6 +5,7 @@
 
 #include "core/items/plan.h"
 #include "io/copy/job.h"
+#include "io/copy/task_log.h"
 #include "io/copy/worker.h"
 #include "io/file/crc32.h"
 
@@ -41,11 +42,13 @@ void LargeTask::carry_out(CopyWorker& worker) {
   }
 }
 
-i64 LargeTask::finish(CopyWorker& worker) {
+i64 LargeTask::finish(CopyWorker& worker, u32& sum) {
   std::unique_lock lock(mutex_);
   ended_.wait(lock, [this] { return running_ == 0; });
   if (error_) std::rethrow_exception(error_);
-  worker.end_slices(task_, sums_of_destinations());
+  const std::vector<u32> sums = sums_of_destinations();
+  worker.end_slices(task_, sums);
+  sum = sum_of_sums(sums);
   return infinite_;
 }
 

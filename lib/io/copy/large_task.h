@@ -30,9 +30,9 @@ class LargeTask {
   // of the lowest slice.
   void carry_out(CopyWorker& worker);
   // To be called by the thread that took the task, after carry_out(): waits for the slices of other threads,
-  // ends the task and returns how many values became infinite in it. Throws the error of the lowest slice,
-  // and what the job and the sink throw.
-  i64 finish(CopyWorker& worker);
+  // ends the task and returns how many values became infinite in it; `sum`: of the task (io/copy/task_log.h).
+  // Throws the error of the lowest slice, and what the job and the sink throw.
+  i64 finish(CopyWorker& worker, u32& sum);
 
  private:
   std::vector<u32> sums_of_destinations() const;

@@ -31,6 +31,7 @@
 #include "io/copy/lost_values.h"
 #include "io/copy/read_sums.h"
 #include "io/copy/slices.h"
+#include "io/copy/task_log.h"
 #include "io/copy/written_sums.h"
 #include "io/file/crc32.h"
 #include "io/file/file.h"
@@ -55,7 +56,8 @@ struct CopyWorker::Piece {
   i64 item_bytes = 0;      // in the file
   i64 arena = 0;           // offset of its first byte, head included
   i64 staging = 0;         // offset of its first item before the cast
-  u32* crc = nullptr;      // of a slice: receives the CRC-32 of the window's data
+  u32* crc = nullptr;      // receives the CRC-32 of the window's data
+  bool slice = false;      // what follows the data, and the sum of the region, come with end_slices()
 
   i64 data_bytes() const { return window.items.items() * item_bytes; }
   i64 bytes() const { return head + data_bytes() + tail; }
@@ -98,7 +100,7 @@ void CopyWorker::add_pieces(const CopyTask& task, std::span<const Window> window
     const Region& r = task.plan.destination(w.destination);
     if (w.items.empty()) continue;
     Frame frame = job_.frame(r);
-    Piece p{&task, &r, w, 0, 0, 0, r.item_bytes, 0, 0, nullptr};
+    Piece p{&task, &r, w, 0, 0, 0, r.item_bytes, 0, 0, nullptr, false};
     if (w.items.begin == 0) p.head = frame.head_bytes;
     if (w.items.end == r.items) p.tail = frame.tail_bytes;
     p.file_offset = r.offset + w.items.begin * r.item_bytes - p.head;
@@ -251,10 +253,9 @@ void CopyWorker::finish(std::vector<Piece>& pieces) {
       if (lost_ && may_lose(c)) count_losses(p, staging + p.staging, data);
     }
     if (p.head > 0) job_.write_head(*p.region, {data - p.head, static_cast<std::size_t>(p.head)});
-    u32 crc = written_ || job_.frame(*p.region).tail_bytes > 0 ? sum(0, bytes) : 0;
-    if (p.crc)
-      *p.crc = crc;
-    else if (written_ && p.region->tensor >= 0 && p.window.items.end == p.region->items)
+    u32 crc = written_ || task_sums_ || job_.frame(*p.region).tail_bytes > 0 ? sum(0, bytes) : 0;
+    if (p.crc) *p.crc = crc;
+    if (!p.slice && written_ && p.region->tensor >= 0 && p.window.items.end == p.region->items)
       written_->add(WrittenSums::Data{p.region->file, p.region->offset, p.data_bytes(), crc});
     if (p.tail > 0)
       job_.write_tail(*p.region, crc, {data + p.data_bytes(), static_cast<std::size_t>(p.tail)});
@@ -322,16 +323,24 @@ void CopyWorker::process(std::vector<Piece>& pieces) {
   write(pieces);
 }
 
-void CopyWorker::run_small(std::span<const CopyTask> tasks) {
+void CopyWorker::run_small(std::span<const CopyTask> tasks, std::span<u32> sums) {
   std::vector<Piece> pieces;
   std::vector<Window> windows;
-  for (const CopyTask& task : tasks) {
+  std::vector<std::vector<u32>> data(tasks.size());  // the sums of the destinations of each task
+  for (std::size_t t = 0; t < tasks.size(); t++) {
+    const CopyTask& task = tasks[t];
     windows.clear();
     for (i32 d = 0; d < task.plan.destination_count(); d++)
       windows.push_back({d, {0, task.plan.destination(d).items}});
+    const std::size_t before = pieces.size();
     add_pieces(task, windows, pieces);
+    if (!task_sums_) continue;
+    data[t].resize(static_cast<std::size_t>(task.plan.destination_count()));
+    for (std::size_t p = before; p < pieces.size(); p++)
+      pieces[p].crc = &data[t][pieces[p].window.destination];
   }
   process(pieces);
+  for (std::size_t t = 0; task_sums_ && t < tasks.size(); t++) sums[t] = sum_of_sums(data[t]);
 }
 
 void CopyWorker::run_slice(const CopyTask& task, const Slice& slice, std::span<u32> sums) {
@@ -339,7 +348,8 @@ void CopyWorker::run_slice(const CopyTask& task, const Slice& slice, std::span<u
   for (std::size_t i = 0; i < slice.size(); i++) {
     std::size_t before = pieces.size();
     add_pieces(task, std::span(&slice[i], 1), pieces);
-    if (pieces.size() > before) pieces.back().tail = 0, pieces.back().crc = &sums[i];
+    if (pieces.size() > before)
+      pieces.back().tail = 0, pieces.back().crc = &sums[i], pieces.back().slice = true;
   }
   process(pieces);
 }
@@ -353,8 +363,17 @@ void CopyWorker::end_slices(const CopyTask& task, std::span<const u32> sums) {
     if (written_ && r.tensor >= 0 && r.items > 0)
       written_->add(WrittenSums::Data{r.file, r.offset, bytes, sums[static_cast<std::size_t>(d)]});
     if (r.items > 0 && tail > 0 && out_.wants(r.file, r.offset + bytes, tail))
-      tails.push_back(
-          {&task, &r, {d, {r.items, r.items}}, 0, tail, r.offset + bytes, r.item_bytes, 0, 0, nullptr});
+      tails.push_back({&task,
+                       &r,
+                       {d, {r.items, r.items}},
+                       0,
+                       tail,
+                       r.offset + bytes,
+                       r.item_bytes,
+                       0,
+                       0,
+                       nullptr,
+                       false});
   }
   lay_out(tails);
   for (const Piece& p : tails)

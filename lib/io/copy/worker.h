@@ -52,13 +52,19 @@ class CopyWorker {
     ReadSums* read;
     WrittenSums* written;
     LostValues* lost;
+    bool task_sums = false;  // run_small() and run_slice() give the sums of what they write
   };
   CopyWorker(const CopyJob& job, CopySink& out, const Listeners& listeners)
-      : job_(job), out_(out), sums_(listeners.read), written_(listeners.written), lost_(listeners.lost) {}
+      : job_(job),
+        out_(out),
+        sums_(listeners.read),
+        written_(listeners.written),
+        lost_(listeners.lost),
+        task_sums_(listeners.task_sums) {}
 
   // Carries out tasks whose destinations fit into memory together. All functions throw what the job, the
-  // sources and the sink throw.
-  void run_small(std::span<const CopyTask> tasks);
+  // sources and the sink throw. `sums` receives a sum for each task (io/copy/task_log.h), if they are asked for.
+  void run_small(std::span<const CopyTask> tasks, std::span<u32> sums);
   // Carries out a slice of a task, without tails. `sums` receives the CRC-32 of the data of each window.
   void run_slice(const CopyTask& task, const Slice& slice, std::span<u32> sums);
   // Ends a task whose slices are all carried out: its tails. `sums`: the CRC-32 of the data of each
@@ -97,6 +103,7 @@ class CopyWorker {
   ReadSums* sums_;
   WrittenSums* written_;
   LostValues* lost_;
+  bool task_sums_;
   CopyCounts counts_;
   Arena arena_, staging_, block_;
   std::vector<Summed> summed_;  // by place

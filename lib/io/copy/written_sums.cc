@@ -8,8 +8,6 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/items/plan.h"
-#include "io/copy/job.h"
 #include "io/file/crc32.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
@@ -71,17 +69,6 @@ void WrittenSums::add(const Data& data) {
 void WrittenSums::add(const Stretch& stretch) {
   std::lock_guard lock(mutex_);
   stretches_.push_back(stretch);
-}
-
-void WrittenSums::read(const CopyTask& task, const std::string& folder,
-                       const std::vector<OutputFile>& files) {
-  for (i32 d = 0; d < task.plan.destination_count(); d++) {
-    const Region& r = task.plan.destination(d);
-    i64 bytes = r.items * r.item_bytes;
-    if (bytes == 0 || r.tensor < 0) continue;
-    InputFile file(cat(folder, "/", files[r.file].name));
-    add(Data{r.file, r.offset, bytes, sum_bytes(0, file, r.offset, r.offset + bytes)});
-  }
 }
 
 std::vector<ManifestFile> WrittenSums::finish(const std::string& folder,

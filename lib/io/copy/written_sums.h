@@ -19,7 +19,6 @@
 
 namespace mckpt::impl {
 
-struct CopyTask;
 struct Manifest;
 struct ManifestFile;
 struct OutputFile;
@@ -44,8 +43,6 @@ class WrittenSums {
 
   void add(const Data& data);        // thread-safe
   void add(const Stretch& stretch);  // thread-safe
-  // Adds the data of a task that an earlier run carried out, read from the files in `folder`.
-  void read(const CopyTask& task, const std::string& folder, const std::vector<OutputFile>& files);
 
   // The CRC-32 of each region, by file and offset. To be called when the sums of all ranks are gathered.
   class ByPlace;

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <utility>
 
 #include "core/base/error.h"
 #include "io/file/file.h"
@@ -30,6 +31,21 @@ constexpr i64 kLeastDirect = 256 << 10;  // below, waiting for the disk costs mo
 // The size of one write through the cache. For a larger one the file system looks for blocks of memory as
 // large as the write, and the search costs more than the additional calls (docs/performance.md).
 constexpr i64 kCachedPiece = 64 << 10;
+// With O_NONBLOCK the opening of a pipe does not wait for a reader.
+constexpr int kPlainFile = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
+
+// Keeps errno.
+void close_quietly(int fd) {
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+}
+
+int open_folder_in(int above, const std::string& name, bool make) {
+  if (make && ::mkdirat(above, name.c_str(), 0777) != 0 && errno != EEXIST) return -1;
+  return retried([&] { return ::openat(above, name.c_str(), kFolder); });
+}
 
 }  // namespace
 
@@ -69,29 +85,59 @@ void OutputFiles::fail(i32 file, const char* what, i64 offset, int error) const 
 
 OutputFiles::OutputFiles(std::string folder, std::vector<OutputFile> files, Begin begin, How how)
     : folder_(std::move(folder)), files_(std::move(files)), how_(how), open_(files_.size()) {
-  int how_begun = begin == Begin::kCreate ? O_EXCL : begin == Begin::kReplace ? O_TRUNC : 0;
-  for (std::size_t i = 0; i < files_.size(); i++) {
-    i32 file = static_cast<i32>(i);
-    std::string path = cat(folder_, "/", files_[i].name);
-    if (std::size_t slash = files_[i].name.rfind('/'); slash != files_[i].name.npos)
-      if (std::string inner = cat(folder_, "/", files_[i].name.substr(0, slash));
-          ::mkdir(inner.c_str(), 0777) != 0 && errno != EEXIST)
-        fail(file, "cannot create the folder of the file", -1, errno);
-    int fd = retried([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how_begun, 0666); });
-    if (fd < 0) fail(file, "cannot create the file", -1, errno);
-    Open made(fd, -1, unclosed_, file);
-    // Writing into reserved space costs half as much again, but a full disk is found before anything is
-    // written. On a file system that cannot reserve, the file gets its size alone.
-    if (files_[i].bytes == 0) continue;
-    i64 bytes = files_[i].bytes;
-    int error = retried([&] { return ::fallocate(fd, 0, 0, bytes); }) == 0 ? 0 : errno;
-    if (error == EOPNOTSUPP || error == ENOSYS)
-      error = retried([&] { return ::ftruncate(fd, bytes); }) == 0 ? 0 : errno;
-    if (error != 0) fail(file, "cannot reserve the space of the file", -1, error);
+  folder_fd_ = retried([&] { return ::open(folder_.c_str(), kFolder); });
+  if (folder_fd_ < 0)
+    throw Error(Code::kWriteFailed, cat("cannot open the folder of the files: ", errno_text(errno)))
+        .file(folder_);
+  try {
+    for (i32 file = 0; file < std::ssize(files_); file++) make(file, begin);
+  } catch (...) {
+    ::close(folder_fd_);
+    throw;
   }
 }
 
-OutputFiles::~OutputFiles() = default;
+OutputFiles::~OutputFiles() { ::close(folder_fd_); }
+
+// Opens the file where it is, without a link in any part of its name. -1 and errno; EMLINK if another file, which
+// may be anybody's, would be written to.
+int OutputFiles::open_inside(const std::string& name, int flags) const {
+  int folder = folder_fd_;
+  std::size_t at = 0;
+  for (std::size_t slash; folder >= 0 && (slash = name.find('/', at)) != name.npos; at = slash + 1) {
+    const int inner = open_folder_in(folder, name.substr(at, slash - at), (flags & O_CREAT) != 0);
+    if (folder != folder_fd_) close_quietly(folder);
+    folder = inner;
+  }
+  if (folder < 0) return -1;
+  int fd = retried([&] { return ::openat(folder, name.c_str() + at, flags | kPlainFile, 0666); });
+  if (folder != folder_fd_) close_quietly(folder);
+  struct stat st;
+  if (fd < 0) return -1;
+  if (::fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1) return fd;
+  ::close(fd);
+  errno = EMLINK;
+  return -1;
+}
+
+// Writing into reserved space costs half as much again, but a full disk is found before anything is written. On a
+// file system that cannot reserve, the file gets its size alone.
+void OutputFiles::make(i32 file, Begin begin) {
+  const i64 bytes = files_[file].bytes;
+  const int fd = open_inside(files_[file].name, O_CREAT | (begin == Begin::kCreate ? O_EXCL : 0));
+  if (fd < 0) fail(file, "cannot create the file", -1, errno);
+  Open made(fd, -1, unclosed_, file);
+  // A file that is kept has no byte behind its end, and one that is emptied none at all.
+  struct stat st;
+  const i64 kept = begin == Begin::kGoOn ? bytes : 0;
+  if (::fstat(fd, &st) != 0 || (st.st_size > kept && retried([&] { return ::ftruncate(fd, kept); }) != 0))
+    fail(file, "cannot shorten the file", -1, errno);
+  if (bytes == 0) return;
+  int error = retried([&] { return ::fallocate(fd, 0, 0, bytes); }) == 0 ? 0 : errno;
+  if (error == EOPNOTSUPP || error == ENOSYS)
+    error = retried([&] { return ::ftruncate(fd, bytes); }) == 0 ? 0 : errno;
+  if (error != 0) fail(file, "cannot reserve the space of the file", -1, error);
+}
 
 std::shared_ptr<OutputFiles::Open> OutputFiles::open(i32 file) {
   std::lock_guard lock(mutex_);
@@ -101,12 +147,10 @@ std::shared_ptr<OutputFiles::Open> OutputFiles::open(i32 file) {
     open_[recent_.front()].reset();  // closed when its last writer is done
     recent_.erase(recent_.begin());
   }
-  std::string path = cat(folder_, "/", files_[file].name);
-  int fd = retried([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); });
+  int fd = open_inside(files_[file].name, 0);
   if (fd < 0) fail(file, "cannot open the file that is being written", -1, errno);
   int direct = -1;
-  if (how_ == How::kDirect)
-    direct = retried([&] { return ::open(path.c_str(), O_WRONLY | O_DIRECT | O_CLOEXEC); });
+  if (how_ == How::kDirect) direct = open_inside(files_[file].name, O_DIRECT);
   slot = std::make_shared<Open>(fd, direct, unclosed_, file);
   recent_.push_back(file);
   return slot;

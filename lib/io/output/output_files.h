@@ -33,7 +33,8 @@ class OutputFiles final : public CopySink {
  public:
   static constexpr i64 kMostOpen = 256;
 
-  // kCreate: it is an error if a file of the name exists. kGoOn: such a file is kept with its bytes.
+  // kCreate: it is an error if a file of the name exists. kGoOn: such a file is kept with its bytes, up to its
+  // final size.
   // kReplace: such a file is emptied.
   enum class Begin { kCreate, kGoOn, kReplace };
   // kDirect: large aligned parts of a write go to the disk past the page cache (O_DIRECT), which makes
@@ -41,7 +42,8 @@ class OutputFiles final : public CopySink {
   // cache.
   enum class How { kCached, kDirect };
 
-  // Creates every file, with its folder if its name has one, and reserves its space. pre: `folder` exists.
+  // Creates every file, with its folders if its name has some, and reserves its space. No link is followed below
+  // `folder`, and a file that has a second name is not written to. pre: `folder` exists and is not a link.
   // Throws kWriteFailed; where the disk is full, the error says how many bytes the file and the result need.
   OutputFiles(std::string folder, std::vector<OutputFile> files, Begin begin = Begin::kCreate,
               How how = How::kCached);
@@ -60,12 +62,15 @@ class OutputFiles final : public CopySink {
 
  private:
   struct Open;
+  int open_inside(const std::string& name, int flags) const;
+  void make(i32 file, Begin begin);
   std::shared_ptr<Open> open(i32 file);
   void write_cached(i32 file, const Open& opened, i64 offset, std::span<const u8> bytes);
   std::span<const u8> write_direct(const Open& opened, i64 offset, std::span<const u8> bytes);
   [[noreturn]] void fail(i32 file, const char* what, i64 offset, int error) const;
 
   std::string folder_;
+  int folder_fd_ = -1;
   std::vector<OutputFile> files_;
   How how_;
   std::mutex mutex_;

@@ -22,6 +22,7 @@
 #include "io/file/place.h"
 #include "io/file/retried.h"
 #include "io/output/output_files.h"
+#include "io/output/staged_content.h"
 
 namespace mckpt::impl {
 namespace {
@@ -100,7 +101,8 @@ bool StagedFile::lock() const {
 void StagedFile::open_staging() {
   // Each attempt may find that another program published and removed the folder between open and lock.
   for (int attempt = 0; attempt < 1000; attempt++) {
-    if (::mkdir(staging_.c_str(), 0777) != 0 && errno != EEXIST) fail("cannot create the file", errno);
+    const bool made = ::mkdir(staging_.c_str(), 0777) == 0;
+    if (!made && errno != EEXIST) fail("cannot create the file", errno);
     fd_ = retried([&] { return ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
     if (fd_ < 0 && errno == ENOENT) continue;  // its owner has just removed it
     if (fd_ < 0 && (errno == ENOTDIR || errno == ELOOP)) refuse_foreign_staging(staging_);
@@ -112,6 +114,7 @@ void StagedFile::open_staging() {
       throw Error(Code::kOutputBusy, "another program is writing this file").file(path_);
     }
     if (leads_to(fd_, staging_)) {
+      if (!made && !may_use_staging()) continue;
       if (::unlinkat(fd_, name_.c_str(), 0) == 0 || errno == ENOENT) return;
       int error = errno;
       ::close(std::exchange(fd_, -1));
@@ -120,6 +123,20 @@ void StagedFile::open_staging() {
     ::close(std::exchange(fd_, -1));
   }
   throw Error(Code::kOutputBusy, "other programs keep writing this file").file(path_);
+}
+
+// False: the folder was one of others, and is gone. Throws if it cannot be removed.
+bool StagedFile::may_use_staging() {
+  try {
+    refuse_of_others(fd_, staging_);
+    return true;
+  } catch (...) {
+    ::unlinkat(fd_, name_.c_str(), 0);
+    const bool gone = ::rmdir(staging_.c_str()) == 0;
+    ::close(std::exchange(fd_, -1));
+    if (!gone) throw;
+    return false;
+  }
 }
 
 void StagedFile::remove_staging() {

@@ -4,11 +4,11 @@
 //   constructor   refuse what may not be replaced; create and lock .NAME.mckpt-tmp; put .NAME.mckpt-old back
 //                 if a run was killed between two renames; empty the folder and write .replaces and .plan,
 //                 or go on if its .plan is this plan; refuse a folder that cannot be renamed
-//   publish       fsync of all folders inside; rename; fsync of the folder above; last step; remove the
-//                 replaced folder; remove the marks, .plan last
+//   publish       fsync of all folders inside; .plan says that all is written; rename; fsync of the folder
+//                 above; last step; remove the replaced folder; remove the marks, .plan last
 //
-// .plan is written last and removed last: a folder that has it is complete, can be gone on with, or was marked
-// as one with which nobody goes on. A hidden folder without any mark is emptied by nobody: it is somebody's own.
+// .plan is written last and removed last: a folder that has it can be gone on with, was
+// marked as complete (io/output/published.h), or as one with which nobody goes on. A hidden folder without any mark is emptied by nobody: it is somebody's own.
 // The rename is the first of these that the file system can do:
 //
 //   NAME does not exist   rename that never replaces; plain rename, which replaces at most an empty folder
@@ -30,6 +30,9 @@
 #include "io/file/remove_tree.h"
 #include "io/file/retried.h"
 #include "io/output/lower_layer.h"
+#include "io/output/published.h"
+#include "io/output/replaceable.h"
+#include "io/output/staged_content.h"
 #include "io/output/staging_marks.h"
 #include "io/output/unfinished.h"
 
@@ -39,81 +42,6 @@ namespace {
 bool is_there(const std::string& path) {
   struct stat st;
   return ::lstat(path.c_str(), &st) == 0;
-}
-
-// Throws if replacing the folder would remove the user's own files, such as a home folder given by mistake,
-// or notes beside a checkpoint.
-void refuse_foreign(const std::string& path, const FileNames& copied) {
-  std::vector<std::string> foreign = foreign_files(path, copied);
-  if (foreign.empty()) return;
-  for (std::string& name : foreign) name = escaped(name, 4096);
-  throw Error(Code::kOutputExists,
-              "the folder to be replaced contains files that are not part of a checkpoint")
-      .file(path)
-      .each_note(foreign)
-      .help("choose another name, or move these files to another folder first");
-}
-
-// Throws if something is mounted in a folder that is going to be emptied or removed: it may be the source.
-void refuse_mounts(const std::string& path) {
-  std::vector<std::string> mounts = mounts_below(path);
-  if (mounts.empty()) return;
-  for (std::string& name : mounts) name = cat(escaped(name, 4096), ": something is mounted there");
-  throw Error(Code::kOutputExists, "the folder to be removed contains a mount, which is never entered")
-      .file(path)
-      .each_note(mounts)
-      .help("unmount it first, or choose another name");
-}
-
-// True with `overwrite`, or if the run that is resumed had it and the same folder still has the name.
-bool was_to_replace(const std::string& path, const std::string& plan) {
-  std::string staging = StagedFolder::staging_path(path), replaced = read_mark(staging, kReplacesMark);
-  return is_of_plan(staging, plan) && !replaced.empty() && replaced == folder_identity(path);
-}
-
-std::string help_of(const std::string& path, const StagedFolder::Options& options, const std::string& plan) {
-  if (options.resume)
-    return "there is nothing to resume: the folder is complete or was made by another command; `overwrite` replaces it";
-  if (was_to_replace(path, plan))
-    return "an interrupted run of this command was to replace it: repeat it with `overwrite` or `resume`, which go on where it stopped";
-  std::string help = cat("choose another name, or ", options.instead);
-  if (is_of_other_plan(path, plan))
-    help +=
-        "; the command that made the folder was interrupted in its last steps: repeat it to complete them";
-  return help;
-}
-
-// True for a mount point: no other folder can be renamed to its name.
-bool is_mount_point(const std::string& path) {
-  struct statx st;
-  if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &st) == 0 &&
-      (st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0)
-    return (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
-  struct stat own, above;
-  return ::lstat(path.c_str(), &own) == 0 && ::stat(parent_folder(path).c_str(), &above) == 0 &&
-         own.st_dev != above.st_dev;
-}
-
-void check_folder(const std::string& path, const StagedFolder::Options& options, const std::string& plan) {
-  struct stat st;
-  if (::lstat(path.c_str(), &st) != 0) return;
-  bool folder = S_ISDIR(st.st_mode);
-  if (folder && is_mount_point(path))
-    throw Error(Code::kOutputExists, "the output folder is a mount point, which no other folder can replace")
-        .file(path)
-        .help(cat("name a folder in it, such as ", escaped(path, 4096), "/result"));
-  if (folder && is_of_plan(path, plan)) return;
-  if (folder && (options.replace || (options.resume && was_to_replace(path, plan)))) {
-    refuse_mounts(path);
-    return refuse_foreign(path, options.copied);
-  }
-  const bool link = S_ISLNK(st.st_mode);
-  throw Error(Code::kOutputExists,
-              folder ? "the output folder exists already"
-              : link ? "the output is a folder, and a link has its name: a result replaces no link"
-                     : "the output is a folder, and a file has its name")
-      .file(path)
-      .help(folder ? help_of(path, options, plan) : "choose another name");
 }
 
 std::string trimmed(std::string path) {
@@ -153,8 +81,8 @@ void check_left(const std::string& path, const StagedFolder::Options& options, c
 void StagedFolder::check(const std::string& path, const Options& options, const std::string& plan, i64 bytes,
                          i64 files) {
   const std::string whole = trimmed(path);
-  check_folder(whole, options, plan);
-  if (is_of_plan(whole, plan)) return;
+  refuse_unless_replaceable(whole, options, plan);
+  if (is_published(whole, plan)) return;
   check_left(whole, options, plan);
   // An interrupted run has already reserved the space.
   if (!is_of_plan(staging_path(whole), plan)) check_room(path, bytes, files);
@@ -169,7 +97,7 @@ StagedFolder::StagedFolder(std::string path, Options options, std::string plan)
       options_(std::move(options)) {
   std::string name = path_.substr(path_.rfind('/') + 1);
   if (name.empty() || name == "." || name == "..") fail("this is not the name of a folder", EISDIR);
-  check_folder(path_, options_, plan_);
+  refuse_unless_replaceable(path_, options_, plan_);
   if (go_on_with_published()) return;
   if (int error = make_folders(parent_, options_.durable); error != 0)
     fail("cannot create the parent folder", error);
@@ -179,7 +107,7 @@ StagedFolder::StagedFolder(std::string path, Options options, std::string plan)
   try {
     for (const std::string& left : {staging_, old_}) refuse_mounts(left);
     settle_old();
-    check_folder(path_, options_, plan_);
+    refuse_unless_replaceable(path_, options_, plan_);
     resumes_ = begin_plan();
     refuse_lower_layer();
   } catch (...) {
@@ -216,7 +144,7 @@ int StagedFolder::give_up() {
 }
 
 bool StagedFolder::go_on_with_published() {
-  if (!is_of_plan(path_, plan_)) return false;
+  if (!is_published(path_, plan_)) return false;
   lock(path_, false);
   staging_ = path_;
   return resumes_ = published_ = true;
@@ -224,8 +152,8 @@ bool StagedFolder::go_on_with_published() {
 
 void StagedFolder::lock(const std::string& folder, bool make) {
   for (int attempt = 0; attempt < 10; attempt++) {
-    if (make && ::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-      fail("cannot create the folder", errno);
+    const bool made = make && ::mkdir(folder.c_str(), 0777) == 0;
+    if (make && !made && errno != EEXIST) fail("cannot create the folder", errno);
     fd_ = retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
     if (fd_ < 0 && errno == ENOENT && make) continue;  // its owner has just published it
     if (fd_ < 0) fail("cannot open the folder in which the output is made", errno);
@@ -235,10 +163,22 @@ void StagedFolder::lock(const std::string& folder, bool make) {
       if (error != EWOULDBLOCK) fail("cannot lock the folder in which the output is made", error);
       throw Error(Code::kOutputBusy, "another program is writing this folder").file(path_);
     }
-    if (leads_to(fd_, folder)) return;
+    if (leads_to(fd_, folder)) {
+      if (!made) trust_folder(folder);
+      return;
+    }
     ::close(std::exchange(fd_, -1));
   }
   throw Error(Code::kOutputBusy, "other programs keep writing this folder").file(path_);
+}
+
+void StagedFolder::trust_folder(const std::string& folder) {
+  try {
+    refuse_of_others(fd_, folder);
+  } catch (...) {
+    ::close(std::exchange(fd_, -1));
+    throw;
+  }
 }
 
 // After a run that was killed between its two renames or after them: puts the old folder back if no folder
@@ -264,9 +204,11 @@ void StagedFolder::empty_folder() const {
 }
 
 // The interrupted run was of the same plan: its log is trusted as far as the disk is, and this run may
-// replace more than that one.
+// replace more than that one. From here on files are written: what was complete is not, until it is again.
 void StagedFolder::go_on() const {
-  int error = drop_lost_log(staging_);
+  int error =
+      says_complete(read_mark(staging_, kPlanMark)) ? mark_begun(staging_, plan_, options_.durable) : 0;
+  if (error == 0) error = drop_lost_log(staging_);
   if (error == 0 && !options_.durable) error = note_boot(staging_);
   if (error != 0) fail("cannot go on with the unfinished output of an interrupted run", error);
 }
@@ -326,7 +268,7 @@ void StagedFolder::note_replaced() const {
 void StagedFolder::rename_into_place() const {
   if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) return;
   int error = errno;
-  check_folder(path_, options_, plan_);
+  refuse_unless_replaceable(path_, options_, plan_);
   if (!is_there(path_)) {
     // Not every file system can rename without replacing; a plain rename replaces at most an empty folder.
     if (error != EINVAL && error != ENOSYS) fail("publishing the folder failed", error);
@@ -372,10 +314,21 @@ void StagedFolder::conclude(const std::function<void()>& last_step) const {
     fail("removing the marker files in the folder failed", error);
 }
 
+// All files are durable now, also where an earlier run wrote without fsync.
+void StagedFolder::mark_published() const {
+  int error = 0;
+  if (options_.durable && ::unlinkat(fd_, std::string(kBootMark).c_str(), 0) != 0 && errno != ENOENT)
+    error = errno;
+  if (error == 0) error = mark_complete(staging_, plan_, options_.durable);
+  if (error == 0 && options_.durable) error = sync_folder(staging_);
+  if (error != 0) fail("noting that the folder is complete failed", error);
+}
+
 void StagedFolder::publish(const std::function<void()>& last_step) {
   if (!published_) {
     if (int error = options_.durable ? sync_folders(staging_) : 0; error != 0)
       fail("making the folder durable failed", error);
+    mark_published();
     rename_into_place();
     published_ = true;
   }

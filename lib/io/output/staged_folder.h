@@ -2,17 +2,19 @@
 // beside its place. Marks in the hidden folder (io/output/staging_marks.h) identify the plan it is made by,
 // and a later run with the same plan goes on with it. An existing folder of the name stays until the rename.
 //
-//   DIR/.NAME.mckpt-tmp/  --write, fsync, rename->  DIR/NAME/ and marks  --fsync, last step->  DIR/NAME/
+//   DIR/.NAME.mckpt-tmp/  --write, fsync, mark, rename->  DIR/NAME/ and marks  --fsync, last step->  DIR/NAME/
 //
 // Whatever moment the program is killed at, one of these states is on disk, and the same plan goes on from each
 // (io/output/unfinished.h says what others may do):
 //
 //   before the rename      NAME is as it was; .NAME.mckpt-tmp has the marks
-//   after the rename       NAME is the result and has the marks; .NAME.mckpt-tmp may be the replaced folder
+//   after the rename       NAME is the result and has the marks, and .plan says that it is complete
+//                          (io/output/published.h); .NAME.mckpt-tmp may be the replaced folder
 //   between two renames    NAME does not exist; .NAME.mckpt-old is the replaced folder, which the next run
 //                          puts back; .NAME.mckpt-tmp has the marks. Only where two names cannot be swapped
 //
-// The hidden folder is locked (flock) while a program makes it; a second program is refused (kOutputBusy).
+// The hidden folder is locked (flock) while a program makes it; a second program is refused (kOutputBusy). A
+// folder that others made, or may write into, is refused (io/output/staged_content.h).
 // A folder that is mounted in one that is to be removed is never entered (io/file/remove_tree.h).
 #pragma once
 
@@ -84,6 +86,7 @@ class StagedFolder {
  private:
   bool go_on_with_published();
   void lock(const std::string& folder, bool make);
+  void trust_folder(const std::string& folder);
   void let_go();
   void settle_old() const;
   bool begin_plan();
@@ -94,6 +97,7 @@ class StagedFolder {
   void rename_into_place() const;
   [[noreturn]] void fail_rename(const char* what, int error) const;
   void remove_replaced() const;
+  void mark_published() const;
   void conclude(const std::function<void()>& last_step) const;
   [[noreturn]] void fail(const char* what, int error) const;
   [[noreturn]] void fail(const char* what, const std::string& why) const;

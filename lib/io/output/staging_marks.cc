@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 
 #include "core/base/text.h"
 #include "io/file/place.h"
@@ -17,7 +19,8 @@ namespace mckpt::impl {
 namespace {
 
 // In the order of removal: .plan, which says that something is left to do, is removed last.
-constexpr std::string_view kMarks[] = {kDoneMark, kReplacesMark, kBootMark, kPlanMark};
+constexpr std::string_view kMarks[] = {kDoneMark, kReplacesMark, kBootMark, kPublishMark, kPlanMark};
+constexpr mode_t kOwnersMark = 0644;  // nobody else may say that work is done, whatever the umask allows
 constexpr std::size_t kMostBytes = 4096;
 
 std::string mark_path(const std::string& folder, std::string_view name) { return cat(folder, "/", name); }
@@ -56,14 +59,22 @@ std::string read_mark(const std::string& folder, std::string_view name) {
 }
 
 int write_mark(const std::string& folder, std::string_view name, std::string_view text, bool durable) {
-  int fd = retried(
-      [&] { return ::open(mark_path(folder, name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); });
+  int fd = retried([&] {
+    return ::open(mark_path(folder, name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kOwnersMark);
+  });
   if (fd < 0) return errno;
   int error = write_all(fd, text);
   if (error == 0 && durable) error = retried([&] { return ::fsync(fd); }) == 0 ? 0 : errno;
   ::close(fd);
   if (error != 0) ::unlink(mark_path(folder, name).c_str());
   return error;
+}
+
+int replace_plan(const std::string& folder, std::string_view text, bool durable) {
+  const std::string next = mark_path(folder, kPublishMark);
+  if (::unlink(next.c_str()) != 0 && errno != ENOENT) return errno;
+  if (int error = write_mark(folder, kPublishMark, text, durable); error != 0) return error;
+  return ::rename(next.c_str(), mark_path(folder, kPlanMark).c_str()) == 0 ? 0 : errno;
 }
 
 int remove_marks(const std::string& folder) {

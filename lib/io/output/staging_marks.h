@@ -1,9 +1,10 @@
 // The marks of a folder that is being made: hidden files that only mckpt reads. They are removed after the
-// last step of publishing. A result that still has them is complete, and --resume does the steps that are
-// left.
+// last step of publishing.
 //
-//   .plan        what is made, from what, how and by which version of mckpt
-//   .done        which tasks are done (io/copy/task_log.h)
+//   .plan        what is made, from what, how and by which version of mckpt; and from publishing on, that all
+//                of it is there (io/output/published.h)
+//   .publish     the next text of .plan, for the moment before it takes the place of that file
+//   .done        which tasks are done, and the sums of their bytes (io/copy/task_log.h)
 //   .replaces    the identity of the folder that had the name of the result when --overwrite began
 //   .boot        which start of the system it was, where data are written without fsync
 //
@@ -16,7 +17,7 @@
 namespace mckpt::impl {
 
 inline constexpr std::string_view kPlanMark = ".plan", kDoneMark = ".done", kReplacesMark = ".replaces",
-                                  kBootMark = ".boot";
+                                  kBootMark = ".boot", kPublishMark = ".publish";
 
 // Whether a name in a folder is a mark's, so not the name of a file of the result.
 bool is_staging_mark(std::string_view name);
@@ -28,6 +29,9 @@ std::string read_mark(const std::string& folder, std::string_view name);
 // Writes a mark; `durable`: with fsync. Returns 0, or an errno, and then the folder does not have the mark.
 // pre: the folder does not have the mark.
 int write_mark(const std::string& folder, std::string_view name, std::string_view text, bool durable);
+// Gives .plan another text, at once: whenever the program is killed, it has the one or the other. The name is
+// not made durable. Returns 0 or an errno.
+int replace_plan(const std::string& folder, std::string_view text, bool durable);
 // Removes all marks, .plan last. Returns 0 or an errno.
 int remove_marks(const std::string& folder);
 

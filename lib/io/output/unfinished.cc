@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "io/file/retried.h"
 #include "io/output/plan_identity.h"
+#include "io/output/published.h"
 #include "io/output/staging_marks.h"
 #include "runtime/system/folder_names.h"
 
@@ -41,17 +42,19 @@ bool has_files(const std::string& folder) {
 }  // namespace
 
 bool is_of_plan(const std::string& folder, const std::string& plan) {
-  return !plan.empty() && plan != kNotResumed && read_mark(folder, kPlanMark) == plan;
+  return !plan.empty() && plan != kNotResumed && plan_of(read_mark(folder, kPlanMark)) == plan;
 }
 
 bool is_of_other_plan(const std::string& folder, const std::string& plan) {
-  std::string begun = read_mark(folder, kPlanMark);
+  const std::string text = read_mark(folder, kPlanMark);
+  const std::string_view begun = plan_of(text);
   return !begun.empty() && begun != kNotResumed && begun != plan;
 }
 
 void refuse_other_plan(const std::string& staging, const std::string& plan, Choices choices) {
   std::vector<std::string> differ;
-  if (!plan.empty() && plan != kNotResumed) differ = plan_differences(read_mark(staging, kPlanMark), plan);
+  if (!plan.empty() && plan != kNotResumed)
+    differ = plan_differences(plan_of(read_mark(staging, kPlanMark)), plan);
   throw Error(
       Code::kOtherPlan,
       "an interrupted run left an unfinished output of this name, which it began with other options, from another source or by another version")
@@ -64,17 +67,13 @@ void refuse_other_plan(const std::string& staging, const std::string& plan, Choi
 }
 
 int mark_given_up(const std::string& folder) {
-  const std::string path = cat(folder, "/", kPlanMark), text = kNotResumed;
-  int fd = retried(
-      [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666); });
-  // Without the text the mark is empty, which is of no plan either.
-  if (fd >= 0) {
-    static_cast<void>(retried([&] { return ::write(fd, text.data(), text.size()); }));
-    ::close(fd);
-    return 0;
-  }
-  const int error = errno;
-  return ::unlink(path.c_str()) == 0 || errno == ENOENT ? 0 : error;
+  if (replace_plan(folder, kNotResumed, false) == 0) return 0;
+  // On a full disk: an empty mark is of no plan either. No other name of the file loses its content.
+  const std::string path = cat(folder, "/", kPlanMark);
+  struct stat st;
+  const bool own = ::lstat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1;
+  if (own && ::truncate(path.c_str(), 0) == 0) return 0;
+  return ::unlink(path.c_str()) == 0 || errno == ENOENT ? 0 : errno;
 }
 
 void refuse_foreign_staging(const StagedNames& names) {
@@ -124,9 +123,13 @@ int note_boot(const std::string& folder) {
   return write_mark(folder, kBootMark, cat(boot_id(), "\n"), false);
 }
 
+bool is_of_another_start(const std::string& folder) {
+  const std::string begun = read_mark(folder, kBootMark), now = boot_id();
+  return !begun.empty() && (now.empty() || begun != cat(now, "\n"));
+}
+
 int drop_lost_log(const std::string& folder) {
-  std::string begun = read_mark(folder, kBootMark), now = boot_id();
-  if (begun.empty() || (!now.empty() && begun == cat(now, "\n"))) return 0;
+  if (!is_of_another_start(folder)) return 0;
   for (std::string_view name : {kDoneMark, kBootMark})
     if (::unlink(cat(folder, "/", name).c_str()) != 0 && errno != ENOENT) return errno;
   return 0;

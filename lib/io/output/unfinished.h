@@ -57,8 +57,9 @@ bool can_go_on_after(const Error& error);
 
 // The log of finished tasks may say more than the disk holds when data were written without fsync and the
 // machine has gone down since. note_boot() keeps which start of the system it is, once; drop_lost_log()
-// removes the log if that was another one. Both return 0 or an errno.
+// removes the log if that was another one. Both return 0 or an errno. is_of_another_start(): it was.
 int note_boot(const std::string& folder);
 int drop_lost_log(const std::string& folder);
+bool is_of_another_start(const std::string& folder);
 
 }  // namespace mckpt::impl

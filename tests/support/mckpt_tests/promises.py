@@ -62,6 +62,7 @@ PARTS = [
     *part("P7", "faults/large_in_little_memory.py", "faults/network_disks.py", minutes=30),
     *part("P8 P10 P11", "faults/stopped_runs.py"),
     *part("P8", "faults/replaced_runs.py", "unit/io/output/staged_folder_test.cc", "unit/io/output/staged_file_test.cc"),
+    *part("P8", "faults/resumed_runs_trust_nothing.py"),
     *part("P8", "faults/killed_runs.py", minutes=40),
     *part("P9", "faults/last_steps.py"),
     *part("P9", "faults/power_cuts.py", minutes=30),

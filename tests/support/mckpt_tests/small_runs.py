@@ -20,7 +20,7 @@ from mckpt_tests.models import GOLDEN, GOLDEN_MODEL
 from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA, FAULTY_IO, MCKPT, TINY_MODEL
 
-MARKS = {".boot", ".done", ".plan", ".replaces"}  # of a result whose last steps are not done
+MARKS = {".boot", ".done", ".plan", ".publish", ".replaces"}  # of a result whose last steps are not done
 TRACKER = "latest_checkpointed_iteration.txt"
 STATUSES = (3, 4, 5)  # of a source that cannot be read, of a place that cannot be used, of a result that cannot be written
 PATTERN = "*E*E"  # of the tiny model's layers

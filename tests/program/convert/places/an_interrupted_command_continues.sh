@@ -44,10 +44,10 @@ has out '"resumed": "unfinished"'
 expect 0 "$mckpt" verify ck --against "$model" -q
 
 # A published result without its last steps.
-cp -r ck published
+faulty_io=$(dirname "$mckpt")/tests/support/libfaulty_io.so
+{ LD_PRELOAD=$faulty_io FAULTY_IO=unlink:4:KILL "$mckpt" convert hf-to-fsdp "$model" published --tp 1 --no-sync -q && fail "it was not killed"; } 2>err
+[ -e published/release/.plan ] || fail "it was killed too early"
 echo 3 >published/latest_checkpointed_iteration.txt
-begin other --tp 1
-cp other/.release.mckpt-tmp/.plan published/release/
 expect 0 "$mckpt" convert hf-to-fsdp "$model" published --tp 1 --no-sync --json
 has out '"resumed": "published"'
 [ "$(cat published/latest_checkpointed_iteration.txt)" = release ] || fail "the tracker is as it was"

@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "io/copy/job.h"
+#include "io/copy/read_sums.h"
 #include "io/copy/tensor_copy.h"
 #include "io/file/folder.h"
 #include "io/listing/manifest.h"
@@ -211,6 +212,44 @@ TEST(Run, ResumesTheSameConversionAlone) {
   EXPECT_EQ(code_of([&] { run_alone(c, stopping); }), Code::kInterrupted);
   EXPECT_EQ(code_of([&] { run_alone(other, watcher, {.durable = false, .resume = true}); }),
             Code::kOtherPlan);
+}
+
+// A job whose source states sums of what is read.
+class Stating final : public CopyJob {
+ public:
+  Stating(std::unique_ptr<CopyJob> job, u32 sum) : job_(std::move(job)), sum_(sum) {}
+  i64 task_count() const override { return job_->task_count(); }
+  CopyTask task(i64 index) const override {
+    CopyTask task = job_->task(index);
+    task.sums.push_back({0, index, 1, sum_ + static_cast<u32>(index)});
+    return task;
+  }
+  i64 task_bytes(i64 index) const override { return job_->task_bytes(index); }
+  const ByteSource& source(i32 file) const override { return job_->source(file); }
+  std::string tensor_of(const Region& region) const override { return job_->tensor_of(region); }
+
+ private:
+  std::unique_ptr<CopyJob> job_;
+  u32 sum_;
+};
+
+// Where size and times say nothing, the sums that the source states do.
+TEST(Run, ResumesNotFromASourceThatStatesOtherSums) {
+  Case at;
+  auto plan = [&](u32 sum) {
+    Conversion c = at.plan();
+    c.job = std::make_unique<Stating>(std::move(c.job), sum);
+    c.sums.reset();  // which would compare them with the files
+    return c;
+  };
+  Conversion c = plan(5), other = plan(6), same = plan(5);
+  Watcher stopping(7 << 20), watcher;
+  EXPECT_EQ(code_of([&] { run_alone(c, stopping); }), Code::kInterrupted);
+  EXPECT_EQ(code_of([&] { run_alone(other, watcher); }), Code::kOtherPlan);
+  EXPECT_FALSE(at.has("result"));
+  RunResult result = run_alone(same, watcher);
+  EXPECT_LT(result.counts.bytes_written, 4 * 4 * kItems);
+  at.expect_whole();
 }
 
 TEST(Run, WritesASingleFile) {

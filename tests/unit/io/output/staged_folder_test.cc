@@ -2,53 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "core/base/error.h"
-#include "io/file/file.h"
 #include "io/output/staging_marks.h"
 #include "io/output/unfinished.h"
+#include "tests/support/staged.h"
 #include "tests/support/temp_folder.h"
-#include "tests/support/throws.h"
 
 namespace mckpt::impl {
 namespace {
 
-namespace fs = std::filesystem;
-
-const StagedFolder::Options kNew{.durable = false}, kReplace{.durable = false, .replace = true},
-    kResume{.durable = false, .resume = true};
-
-std::string code_of(const std::function<void()>& fn) { return thrown_by(fn).substr(0, 6); }
-
-// The difference, and the help.
-std::string advice_of(const std::function<void()>& fn) {
-  try {
-    fn();
-  } catch (const Error& e) {
-    std::string out;
-    for (const std::string& note : e.notes()) out += note + "\n";
-    return out + e.help();
-  }
-  return "";
-}
-
-void put(const StagedFolder& folder, const std::string& name, std::string_view text) {
-  std::ofstream(folder.folder() + "/" + name) << text;
-}
-
-// "name=text name=text" of a folder's files, hidden ones as well.
-std::string content(const std::string& folder) {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    std::ifstream in(entry.path());
-    files[entry.path().filename().string()] =
-        entry.is_directory() ? "/" : std::string(std::istreambuf_iterator<char>(in), {});
-  }
-  std::string out;
-  for (const auto& [name, text] : files) out += (out.empty() ? "" : " ") + name + "=" + text;
-  return out;
-}
+using namespace staged;
 
 TEST(StagedFolder, AppearsOnlyWhenItIsPublished) {
   TempFolder temp;
@@ -263,7 +226,7 @@ TEST(StagedFolder, EndsWhatWasPublished) {
                  Error);
   }
   fs::remove(temp.at("out/.boot"));
-  EXPECT_EQ(content(temp.at("out")), ".plan=plan x=1");
+  EXPECT_EQ(content(temp.at("out")), cat(".plan=complete ", folder_identity(temp.at("out")), " -\nplan x=1"));
   EXPECT_TRUE(StagedFolder::is_begun(temp.at("out")));
   for (const StagedFolder::Options& options : {kNew, kResume})
     EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), options, "another plan"); }), "MC3003");
