@@ -174,7 +174,7 @@ std::shared_ptr<const Pickle> read_dcp_object(const ByteSource& record) {
       return Pickle::own(zip.read_pickle(), zip.pickle_rules());
     }
     case FileKind::kLegacyTorch:
-      return read_torch_legacy(record).table.pickle();
+      return read_torch_legacy(record, ShardRecords::kKept).table.pickle();
     default:
       throw_not_an_archive(record, kind);
   }

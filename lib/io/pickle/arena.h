@@ -44,6 +44,8 @@ class PickleArena {
   static PickleValue row(u64 number) { return {Kind::kRow, number}; }
   static PickleValue class_value(PickleClass& c) { return {Kind::kClass, reinterpret_cast<u64>(&c)}; }
   static PickleClass& class_of(PickleValue v) { return *v.pointer<PickleClass>(); }  // pre: kClass
+  // The same value as one of the second type of its kind. pre: kBytes to kDict
+  static PickleValue of_second_type(PickleValue v) { return {v.kind(), v.payload() | PickleValue::kSecond}; }
   PickleValue integer(i64 v) {
     return i64{-1} << 55 <= v && v < i64{1} << 55 ? PickleValue(Kind::kInt, static_cast<u64>(v))
                                                   : wide_integer(v);

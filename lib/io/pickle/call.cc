@@ -17,9 +17,10 @@ namespace {
 
 constexpr std::size_t kMostClasses = 10'000;
 
-// Whether objects of the class may be filled like a dict or a list: its base class may be one.
+// Whether objects of the class may be filled like a dict or a list: its base class may be one. A deque with a
+// greatest length is such an object.
 bool may_hold_items(const PickleClass& c) {
-  return c.known == Known::kNothing || c.known == Known::kDictLike;
+  return c.known == Known::kNothing || c.known == Known::kDictLike || c.known == Known::kList;
 }
 
 bool rebuilds_tensor(Known k) { return k >= Known::kRebuildTensor && k <= Known::kRebuildOther; }
@@ -79,6 +80,8 @@ PickleValue PickleMachine::construct(PickleClass& c, PickleValue args) {
     case Known::kTuple:
     case Known::kList:
     case Known::kSet:
+      // deque((), 5) holds no more than 5 items, which is more than a list can say.
+      if (c.known == Known::kList && !args.at(1).is_none()) return arena_.object(Kind::kObject, &c, args);
       out = make_sequence(c.known, args);
       break;
     case Known::kMake:
@@ -87,7 +90,7 @@ PickleValue PickleMachine::construct(PickleClass& c, PickleValue args) {
       return arena_.object(Kind::kObject, &c, args);
   }
   give_up(args, PickleArena::given_up());
-  return out;
+  return c.is_second_type() ? PickleArena::of_second_type(out) : out;
 }
 
 // torch.Size((2, 3)), set([...]), deque([...]).
@@ -97,7 +100,7 @@ PickleValue PickleMachine::make_sequence(Known known, PickleValue args) {
     fail(cat("a sequence is made of ", kind_name(from.kind())));
   if (known == Known::kTuple && from.is(Kind::kTuple)) {
     if (args.node()->shared) PickleArena::share(from);
-    return from;
+    return from.as_first_type();
   }
   std::vector<PickleValue> items(from.items().begin(), from.items().end());
   share_all(items);

@@ -228,6 +228,12 @@ void classify(PickleClass& c) {
   c.trust = dotted || !harmless || in_standard_library(c.module) ? Trust::kUnsafe : Trust::kUnlisted;
 }
 
+bool PickleClass::is_second_type() const {
+  static constexpr std::string_view kSecond[] = {"OrderedDict", "deque", "frozenset", "Size", "bytearray"};
+  return known >= Known::kDict && known <= Known::kBytes &&
+         std::ranges::find(kSecond, name) != std::end(kSecond);
+}
+
 bool unsafe_to_call(const PickleClass& c) {
   return c.trust == Trust::kUnsafe || (c.trust == Trust::kUnlisted && !looks_like_class(c.name));
 }

@@ -92,6 +92,9 @@ struct PickleClass {
   DType dtype = DType::kU8;  // of kDType and kStorage
   i64 offset = 0;            // in the pickle, where it is first named
   i64 calls = 0;             // how often a loader would call it
+
+  // Whether it names the second type of a kind, such as OrderedDict (PickleValue::is_second_type()).
+  bool is_second_type() const;
 };
 
 // Fills known, trust and dtype from the two names, and replaces Python 2's names of modules.

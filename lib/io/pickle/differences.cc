@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
+#include "io/pickle/arena.h"
 #include "io/pickle/classes.h"
+#include "io/pickle/keys.h"
 #include "io/pickle/render.h"
 
 namespace mckpt::impl {
@@ -15,16 +19,14 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-constexpr std::size_t kShown = 80, kKeyBytes = 4096;
-
-// A text that is equal for equal keys; 1 and '1' differ in it.
-std::string key_text(PickleValue key) {
-  return key.is(Kind::kText) ? cat("'", key.text()) : pickle_line(key, kKeyBytes);
-}
+constexpr std::size_t kShown = 80;
+// The depth that the interpreter knows does not bound the walk: values can be put into containers that are in
+// others already.
+constexpr int kMostDepth = 2 * PickleArena::kMostDepth;
 
 // The step of a path: ".lr", "[3]".
 std::string step_to(PickleValue key) {
-  return key.is(Kind::kText) ? cat(".", escaped(key.text())) : cat("[", pickle_line(key, kShown), "]");
+  return key.is(Kind::kText) ? cat(".", escaped(key.text())) : cat("[", key_name(key), "]");
 }
 
 bool same_class(const PickleClass* a, const PickleClass* b) {
@@ -40,6 +42,18 @@ class Walk {
 
   void compare(PickleValue a, PickleValue b) {
     if (a.is_int() && b.is_int() ? a.as_int() != b.as_int() : a.kind() != b.kind()) return differ(a, b);
+    if (a.is_second_type() != b.is_second_type()) return differ_in_type(a, b);
+    if (depth_ == kMostDepth) return add(pickle_line(a, kShown), "not compared: it is nested too deep");
+    depth_++;
+    compare_parts(a, b);
+    depth_--;
+  }
+
+  PickleDifferences take() { return std::move(out_); }
+
+ private:
+  // pre: both are of one kind and type
+  void compare_parts(PickleValue a, PickleValue b) {
     // A shared difference is reported once, and a cycle ends here.
     if (a.container() && !seen_.insert({a.container(), b.container()}).second) return;
     switch (a.kind()) {
@@ -58,13 +72,13 @@ class Walk {
         return expect(std::ranges::equal(a.bytes(), b.bytes()), a, b);
       case Kind::kClass:
         return expect(same_class(&a.as_class(), &b.as_class()), a, b);
-      case Kind::kRow:
-        return expect(a.row() == b.row(), a, b);
+      case Kind::kRow:  // numbers of two pickles
+        return add(pickle_line(a, kShown), "not compared: it was taken out of the pickle");
       case Kind::kTuple:
       case Kind::kList:
         return sequence(a, b);
       case Kind::kSet:
-        return expect(keys_of(a) == keys_of(b), a, b);
+        return set(a, b);
       case Kind::kDict:
         return dict(a, b);
       case Kind::kObject:
@@ -74,9 +88,6 @@ class Walk {
     }
   }
 
-  PickleDifferences take() { return std::move(out_); }
-
- private:
   void add(std::string expected, std::string found) {
     if (out_.count++ < most_) out_.first.push_back({at_, std::move(expected), std::move(found)});
   }
@@ -85,6 +96,10 @@ class Walk {
     std::string expected = pickle_line(a, kShown), found = pickle_line(b, kShown);
     if (expected == found) expected = pickle_summary(a), found = pickle_summary(b);
     add(std::move(expected), expected == found ? "another value of this kind" : std::move(found));
+  }
+  // Both may look alike.
+  void differ_in_type(PickleValue a, PickleValue b) {
+    add(cat(python_type(a), " ", pickle_line(a, kShown)), cat(python_type(b), " ", pickle_line(b, kShown)));
   }
   void expect(bool same, PickleValue a, PickleValue b) {
     if (!same) differ(a, b);
@@ -108,19 +123,45 @@ class Walk {
     for (PickleValue item : a.items()) compare_at(cat("[", n++, "]"), item, *other++);
   }
 
-  // Sets have no order, so their items are compared as sorted texts.
-  static std::multiset<std::string> keys_of(PickleValue set) {
-    std::multiset<std::string> out;
-    for (PickleValue item : set.items()) out.insert(key_text(item));
+  using Entries = std::map<std::string, PickleEntry>;
+
+  // By the code of the key. Of keys that are equal to Python, a dict keeps the first, with the last value. A
+  // set's items are keys alone.
+  Entries by_code(PickleValue v) {
+    Entries joined, out;
+    for (PickleValue item : v.items()) joined.try_emplace(python_.of(item), PickleEntry{item, {}});
+    for (PickleEntry e : v.entries()) {
+      auto [at, is_new] = joined.try_emplace(python_.of(e.key), e);
+      if (!is_new) at->second.value = e.value;
+    }
+    for (const auto& one : joined) out.emplace(codes_.of(one.second.key), one.second);
     return out;
   }
 
-  // Joins the two by key; of equal keys in one dict the last counts.
+  // Nothing, and a difference, where a key has no code.
+  std::optional<std::pair<Entries, Entries>> both_by_code(PickleValue a, PickleValue b) {
+    try {
+      return std::pair{by_code(a), by_code(b)};
+    } catch (const Error& e) {
+      add(pickle_line(a, kShown), cat("not compared: ", e.message()));
+      return std::nullopt;
+    }
+  }
+
+  void set(PickleValue a, PickleValue b) {
+    auto both = both_by_code(a, b);
+    if (!both) return;
+    auto same_code = [](const auto& one, const auto& other) { return one.first == other.first; };
+    expect(std::ranges::equal(both->first, both->second, same_code), a, b);
+  }
+
   void dict(PickleValue a, PickleValue b) {
-    std::map<std::string, PickleEntry> rest;  // of equal keys the last one counts
-    for (PickleEntry e : b.entries()) rest.insert_or_assign(key_text(e.key), e);
-    std::map<std::string, PickleEntry> mine;
-    for (PickleEntry e : a.entries()) mine.insert_or_assign(key_text(e.key), e);
+    if (auto both = both_by_code(a, b)) entries(both->first, both->second);
+    compare_at("(attributes)", a.attributes(), b.attributes());
+  }
+
+  // Joins the two by key.
+  void entries(const Entries& mine, Entries& rest) {
     for (const auto& one : mine) {
       const PickleEntry& e = one.second;
       auto at = rest.find(one.first);
@@ -157,6 +198,8 @@ class Walk {
   i64 most_;
   const std::function<bool(PickleValue, PickleValue)>& same_storage_;
   std::string at_;
+  int depth_ = 0;
+  PickleCodes codes_, python_{PickleCodes::Equal::kToPython};
   std::set<std::pair<const PickleNode*, const PickleNode*>> seen_;
   PickleDifferences out_;
 };

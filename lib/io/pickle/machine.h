@@ -170,6 +170,7 @@ class PickleMachine {
   void op_raw_text();
   template <typename T>
   void op_bytes();
+  void op_bytearray();
   void op_string();
   void op_unicode_text();
   template <std::size_t kItems>

@@ -45,7 +45,7 @@ struct PickleMachine::Handlers {
     set(Op::kShortBinbytes, &M::op_bytes<u8>);
     set(Op::kBinbytes, &M::op_bytes<u32>);
     set(Op::kBinbytes8, &M::op_bytes<u64>);
-    set(Op::kBytearray8, &M::op_bytes<u64>);
+    set(Op::kBytearray8, &M::op_bytearray);
     set(Op::kString, &M::op_string);
     set(Op::kUnicode, &M::op_unicode_text);
 
@@ -211,6 +211,8 @@ void PickleMachine::op_constant() {
 
 // An integer of any length, little-endian two's complement.
 void PickleMachine::push_long(std::span<const u8> b) {
+  // Bytes that repeat the sign say nothing: equal integers have equal bytes.
+  while (b.size() > 8 && b.back() == (b[b.size() - 2] >= 0x80 ? 0xff : 0)) b = b.first(b.size() - 1);
   if (b.size() > 8) return push(arena_.bytes(Kind::kBigInt, b));
   u64 v = !b.empty() && b.back() >= 0x80 ? ~u64{0} : 0;
   for (std::size_t i = b.size(); i-- > 0;) v = v << 8 | b[i];
@@ -229,7 +231,7 @@ void PickleMachine::push_decimal(std::string_view digits) {
   if (std::optional<i64> v = decimal(digits)) return push(arena_.integer(*v));
   std::optional<std::vector<u8>> wide = decimal_wide(digits);
   if (!wide) fail("an integer is malformed");
-  push(arena_.bytes(Kind::kBigInt, arena_.copy(*wide)));
+  push_long(arena_.copy(*wide));
 }
 
 // INT of 00 and 01 are how protocol 0 writes bools.
@@ -274,6 +276,10 @@ void PickleMachine::op_bytes() {
   push(arena_.bytes(Kind::kBytes, take(take_int<T>())));
 }
 
+void PickleMachine::op_bytearray() {
+  push(PickleArena::of_second_type(arena_.bytes(Kind::kBytes, take(take_int<u64>()))));
+}
+
 void PickleMachine::push_decoded(const std::optional<std::string>& text) {
   if (!text) fail("a quoted string is malformed");
   push(arena_.bytes(Kind::kText, arena_.copy({reinterpret_cast<const u8*>(text->data()), text->size()})));
@@ -300,7 +306,7 @@ void PickleMachine::op_from_mark() {
   PickleValue v = arena_.container(kKind);
   kKind == Kind::kDict ? set_entries(v, above_mark()) : add_items(v, above_mark(), kKind);
   drop_to_mark();
-  push(v);
+  push(kKind == Kind::kSet ? PickleArena::of_second_type(v) : v);  // the opcode of sets is of frozen ones
 }
 
 template <PickleValue::Kind kKind>

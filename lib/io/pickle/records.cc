@@ -100,7 +100,7 @@ bool PickleMachine::take_size() {
   c.calls++;
   write_slot(memo_count_, PickleArena::given_up());
   stack_.drop(1);
-  stack_.top() = tuple;
+  stack_.top() = c.is_second_type() ? PickleArena::of_second_type(tuple) : tuple.as_first_type();
   pass(3);
   put(memo_count_);
   return true;

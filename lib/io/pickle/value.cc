@@ -4,6 +4,8 @@
 #include "core/base/error.h"
 
 #include <cstring>
+#include <unordered_set>
+#include <vector>
 
 namespace mckpt::impl {
 namespace {
@@ -15,6 +17,25 @@ namespace {
 
 }  // namespace
 
+// A container is looked into once.
+bool contains_kind(PickleValue v, PickleValue::Kind kind) {
+  std::vector<PickleValue> left{v};
+  std::unordered_set<const PickleNode*> seen;
+  while (!left.empty()) {
+    const PickleValue one = left.back();
+    left.pop_back();
+    if (one.is(kind)) return true;
+    if (one.container() == nullptr || !seen.insert(one.container()).second) continue;
+    for (PickleValue item : one.items()) left.push_back(item);
+    for (PickleEntry e : one.entries()) left.push_back(e.key), left.push_back(e.value);
+    left.push_back(one.attributes());
+    if (!one.is(PickleValue::Kind::kObject)) continue;
+    const PickleObject& o = one.as_object();
+    left.insert(left.end(), {o.args, o.state, o.items});
+  }
+  return false;
+}
+
 // In the order of PickleValue::Kind.
 std::string_view kind_name(PickleValue::Kind kind) {
   static constexpr std::string_view kNames[] = {
@@ -24,6 +45,25 @@ std::string_view kind_name(PickleValue::Kind kind) {
       "a list",   "a set",    "a dict",     "an object",
       "a storage"};
   return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view python_type(PickleValue v) {
+  using Kind = PickleValue::Kind;
+  const bool second = v.is_second_type();
+  switch (v.kind()) {
+    case Kind::kBytes:
+      return second ? "bytearray" : "bytes";
+    case Kind::kTuple:
+      return second ? "torch.Size" : "tuple";
+    case Kind::kList:
+      return second ? "deque" : "list";
+    case Kind::kSet:
+      return second ? "frozenset" : "set";
+    case Kind::kDict:
+      return second ? "OrderedDict" : "dict";
+    default:
+      return "";
+  }
 }
 
 i64 PickleValue::to_int(std::string_view what) const {

@@ -8,6 +8,8 @@
 //   kDict  pointer -----> PickleDict {count 2} -> chunk [k v k v] -> chunk
 //   kText  pointer -----> PickleBytes {count 5, data} -> the pickle's own bytes
 //   kObject pointer ----> PickleObject {type, args, state, items}
+//
+// The lowest bit of such a pointer says that the value is of the second Python type of its kind.
 #pragma once
 
 #include <bit>
@@ -61,6 +63,17 @@ class PickleValue {
   bool is(Kind kind_) const { return kind() == kind_; }
   bool is_int() const { return is(Kind::kInt) || is(Kind::kWideInt); }
   bool is_none() const { return is(Kind::kNone); }
+  // Two types of Python share a kind, because readers want the same of both; a comparison tells them apart.
+  //
+  //   kind     kDict         kList   kSet        kTuple       kBytes
+  //   first    dict          list    set         tuple        bytes
+  //   second   OrderedDict   deque   frozenset   torch.Size   bytearray
+  bool is_second_type() const {
+    return kind() >= Kind::kBytes && kind() <= Kind::kDict && (bits_ & kSecond) != 0;
+  }
+  PickleValue as_first_type() const {
+    return is_second_type() ? PickleValue(kind(), bits_ & ~kSecond) : *this;
+  }
 
   // These throw kBadPickle, naming `what`, if the value is of another kind.
   i64 to_int(std::string_view what) const;
@@ -106,12 +119,14 @@ class PickleValue {
  private:
   friend class PickleArena;
   static constexpr u64 kPayload = (u64{1} << 56) - 1;  // enough for a pointer of any 64-bit Linux
+  static constexpr u64 kSecond =
+      1;  // nodes are at addresses that 8 divides, so the low bits of pointers are free
 
   PickleValue(Kind kind_, u64 payload_) : bits_(static_cast<u64>(kind_) << 56 | (payload_ & kPayload)) {}
   u64 payload() const { return bits_ & kPayload; }
   template <typename T>
   T* pointer() const {
-    return reinterpret_cast<T*>(payload());
+    return reinterpret_cast<T*>(payload() & ~u64{7});
   }
 
   u64 bits_ = 0;
@@ -273,7 +288,12 @@ inline PickleValue PickleValue::attributes() const {
   return is(Kind::kDict) ? pointer<PickleDict>()->attributes : PickleValue();
 }
 
+// Whether the value is or contains one of this kind, at any depth; keys, states and attributes count.
+bool contains_kind(PickleValue v, PickleValue::Kind kind);
+
 // "a list", "an integer": for messages.
 std::string_view kind_name(PickleValue::Kind kind);
+// "list", "deque": the Python type of a dict, list, set, tuple or bytes; "" for the rest.
+std::string_view python_type(PickleValue v);
 
 }  // namespace mckpt::impl

@@ -40,22 +40,22 @@ bool begins_with_magic(const ByteSource& file) {
 }
 
 // The formats that are not read are named, with what to do.
-TorchFile read_by_kind(const ByteSource& file) {
+TorchFile read_by_kind(const ByteSource& file, ShardRecords records) {
   FileKind kind = sniff(file);
   switch (kind) {
     case FileKind::kZip:
-      return read_torch_zip(file);
+      return read_torch_zip(file, records);
     case FileKind::kLegacyTorch:
-      return read_torch_legacy(file);
+      return read_torch_legacy(file, records);
     case FileKind::kPickle:
-      if (begins_with_magic(file)) return read_torch_legacy(file);
+      if (begins_with_magic(file)) return read_torch_legacy(file, records);
       throw_bare_pickle(file);
     case FileKind::kTar:
       throw Error(Code::kUnsupportedTorchFile,
                   "this is a tar archive, the format of torch before 0.2: unsupported")
           .help("load it with torch.load where it is trusted, and save it again");
     default: {
-      if (begins_with_magic(file)) return read_torch_legacy(file);
+      if (begins_with_magic(file)) return read_torch_legacy(file, records);
       std::string_view name = sniffed_name(kind);
       throw Error(Code::kBadTorchFile, "this is not a file of torch.save: the format is not recognized")
           .expected("a zip archive (PK), or the magic number of the legacy format")
@@ -89,8 +89,8 @@ bool is_torch_magic(PickleValue v) {
          std::all_of(v.bytes().begin() + kMagic.size(), v.bytes().end(), [](u8 b) { return b == 0; });
 }
 
-TorchFile read_torch_file(const ByteSource& file) {
-  TorchFile torch = read_by_kind(file);
+TorchFile read_torch_file(const ByteSource& file, ShardRecords records) {
+  TorchFile torch = read_by_kind(file, records);
   check_total_size(torch.table, file.size());
   return torch;
 }

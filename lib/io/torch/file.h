@@ -36,12 +36,16 @@ struct TorchFile {
   std::vector<std::pair<std::string, std::string>> facts{};
 };
 
+// Whether the boxes of shards are taken out of the pickle (ShardRows), as the tensors need no more of them; or
+// kept, for those who look at all of a value.
+enum class ShardRecords : u8 { kTakenOut, kKept };
+
 // Decides by the first bytes. Throws kBadTorchFile, kUnsupportedTorchFile and what zip and pickle throw.
-TorchFile read_torch_file(const ByteSource& file);
+TorchFile read_torch_file(const ByteSource& file, ShardRecords records = ShardRecords::kTakenOut);
 
 // Readers of the two forms.
-TorchFile read_torch_zip(const ByteSource& file);
-TorchFile read_torch_legacy(const ByteSource& file);
+TorchFile read_torch_zip(const ByteSource& file, ShardRecords records = ShardRecords::kTakenOut);
+TorchFile read_torch_legacy(const ByteSource& file, ShardRecords records = ShardRecords::kTakenOut);
 
 // Whether the value is the number that begins the legacy form, 0x1950a86a20f9469cfc6c.
 bool is_torch_magic(PickleValue v);

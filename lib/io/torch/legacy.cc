@@ -5,6 +5,8 @@
 //   pickle 3   {little_endian: True, ...}   then for each key: count of elements (8 bytes), the elements
 //
 // There is no directory and no checksum: where a storage is follows from the sizes of all those before it.
+// Counts and elements are little-endian whatever machine wrote them: torch swaps both on a big-endian one, and
+// reads its own note about the byte order nowhere.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -70,17 +72,16 @@ PickleValue plain(const std::shared_ptr<const Pickle>& pickle) {
 }
 
 // The first three pickles.
-void read_frame(Stream& stream, bool& big_endian) {
+void read_frame(Stream& stream) {
   PickleRules none;
   auto magic = stream.next(none), protocol = stream.next(none), info = stream.next(none);
-  PickleValue m = plain(magic), p = plain(protocol), system = plain(info);
+  PickleValue m = plain(magic), p = plain(protocol);
+  plain(info);
   if (!is_torch_magic(m)) throw_bad("it does not begin with torch's magic number", 0);
   if (!p.is_int() || p.as_int() != kProtocol)
     throw Error(Code::kUnsupportedTorchFile, "the legacy torch file is of an unknown protocol version")
         .expected(kProtocol)
         .found(pickle_line(p, 40));
-  const PickleValue* little = system.find("little_endian");
-  big_endian = little != nullptr && little->is(PickleValue::Kind::kBool) && !little->as_bool();
 }
 
 // A finding unless every storage is named as torch names those of this form: ("storage", class, key, location,
@@ -133,19 +134,18 @@ NameMap<std::string, i64> place(const ByteSource& file, PickleValue keys, const 
 
 }  // namespace
 
-TorchFile read_torch_legacy(const ByteSource& file) {
+TorchFile read_torch_legacy(const ByteSource& file, ShardRecords records) {
   Stream stream(file);
-  bool big_endian = false;
-  read_frame(stream, big_endian);
+  read_frame(stream);
   i64 begin = stream.at();
   auto rows = std::make_shared<ShardRows>();
-  auto objects = stream.next({.storages = true, .visitor = rows.get()});
+  PickleVisitor* visitor = records == ShardRecords::kTakenOut ? rows.get() : nullptr;
+  auto objects = stream.next({.storages = true, .visitor = visitor});
   i64 end = stream.at();
   auto keys = stream.next({});
   TorchFile out{.table = TorchTable(objects, rows), .format = Format::kTorchLegacy};
   out.pickle_offset = begin;
   out.pickle_bytes = end - begin;
-  out.big_endian = big_endian;
   check_storage_ids(*objects, out.findings);
   i64 at = stream.at();
   NameMap<std::string, i64> offsets = place(file, plain(keys), *objects, at);
@@ -162,7 +162,6 @@ TorchFile read_torch_legacy(const ByteSource& file) {
                             .offset = at,
                             .warning = true});
   out.facts.emplace_back("pickle", cat("protocol ", objects->protocol(), ", ", end - begin, " bytes"));
-  if (big_endian) out.facts.emplace_back("byte order", "big-endian");
   return out;
 }
 

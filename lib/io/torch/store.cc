@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "io/pickle/pickle.h"
 #include "io/pickle/render.h"
 #include "io/store/store_files.h"
 #include "io/torch/known_fields.h"
@@ -197,7 +198,17 @@ ChunkData TorchStore::resolve(i64 tensor, i64 index) const {
 std::shared_ptr<const PickleValue> TorchStore::object(i64 index) const {
   if (!values_[index].pickle) return nullptr;
   // The value lives in the pickle, so the two travel together.
-  auto both = std::make_shared<const ObjectValue>(values_[index]);
+  auto both = std::make_shared<ObjectValue>(values_[index]);
+  if (contains_kind(both->value, PickleValue::Kind::kRow)) {
+    // A record of a shard was taken out, which is a part of this value.
+    const i32 file = objects_[index].file;
+    i64 first = index;
+    while (first > 0 && objects_[first - 1].file == file) first--;
+    const TorchFile whole = read_torch_file(*StoreFiles(*this).open(file), ShardRecords::kKept);
+    if (index - first >= std::ssize(whole.table.objects()))
+      throw Error(Code::kReadFailed, "the file was changed while it was read");
+    *both = {whole.table.pickle(), whole.table.objects()[index - first].value};
+  }
   return {both, &both->value};
 }
 

@@ -174,12 +174,12 @@ const ZipEntry& TorchZip::storage(const TorchStorage& s) const {
 }
 
 // A fault that keeps torch from loading the file is a finding: the tensors can be read all the same.
-TorchFile read_torch_zip(const ByteSource& file) {
+TorchFile read_torch_zip(const ByteSource& file, ShardRecords records) {
   TorchZip zip(file);
   const ZipEntry& data = zip.pickle();
   auto rows = std::make_shared<ShardRows>();
   PickleRules rules = zip.pickle_rules();
-  rules.visitor = rows.get();
+  if (records == ShardRecords::kTakenOut) rules.visitor = rows.get();
   auto pickle = Pickle::own(zip.read_pickle(), rules);
   TorchFile out{.table = TorchTable(pickle, rows), .format = Format::kTorchZip};
   try {

@@ -33,11 +33,11 @@ class Copy {
   void write_object(PickleValue v);
   void write_member(PickleValue v);
   void write_items(PickleValue v);  // into the list or dict on top of the stack
-  // Stores what was written last under the value's node.
-  void keep(PickleValue v) { slots_.emplace(v.node(), p_.memoize()); }
+  // Stores what was written last under the value's node; a tuple and a torch.Size may share one.
+  void keep(PickleValue v) { slots_[v.is_second_type()].emplace(v.node(), p_.memoize()); }
 
   PickleWriter p_;
-  std::unordered_map<const PickleNode*, u32> slots_;  // of values in the memo
+  std::unordered_map<const PickleNode*, u32> slots_[2];  // of values in the memo
   int depth_ = 0;
 };
 
@@ -58,7 +58,10 @@ void Copy::write(PickleValue v) {
       // Python 2 wrote bytes as its kind of text.
       return is_python_utf8(v.text()) ? p_.text(v.text()) : p_.raw_text(v.text());
     case Kind::kBytes:
-      return p_.bytes(v.bytes());
+      if (!v.is_second_type()) return p_.bytes(v.bytes());
+      p_.class_name("builtins", "bytearray");
+      p_.bytes(v.bytes());
+      return p_.op(Op::kTuple1), p_.op(Op::kReduce);
     case Kind::kClass:
       return p_.class_name(v.as_class().module, v.as_class().name);
     case Kind::kTuple:
@@ -78,7 +81,8 @@ void Copy::write(PickleValue v) {
 // Sets and tuples enter the memo when they are complete, so one that contains itself would be written for
 // ever: the depth ends it.
 void Copy::write_container(PickleValue v) {
-  if (auto known = slots_.find(v.node()); known != slots_.end()) return p_.known(known->second);
+  auto& slots = slots_[v.is_second_type()];
+  if (auto known = slots.find(v.node()); known != slots.end()) return p_.known(known->second);
   // Sets and tuples stand in the memo when they are whole, so one that holds itself would never be.
   if (depth_ >= kMostDepth) throw Error(Code::kPickleLimit, "a value of a pickle is nested too deeply");
   depth_++;
@@ -88,18 +92,32 @@ void Copy::write_container(PickleValue v) {
 
 // Lists and dicts enter the memo before their items, which may refer to them.
 void Copy::write_new(PickleValue v) {
-  if (v.is(Kind::kTuple)) return write_tuple(v);
   if (v.is(Kind::kObject)) return write_object(v);
-  if (v.is(Kind::kSet)) {  // protocol 2 has none
+  if (v.is(Kind::kTuple) && !v.is_second_type()) return write_tuple(v);
+  if (v.is(Kind::kTuple)) {
+    p_.class_name("torch", "Size");
+    write(v.as_first_type());
+    p_.op(Op::kTuple1), p_.op(Op::kReduce);
+    return keep(v);
+  }
+  if (v.is(Kind::kSet)) {
     // Protocol 2 has no opcode for sets: set([...]).
-    p_.class_name("builtins", "set");
+    p_.class_name("builtins", python_type(v));
     p_.op(Op::kEmptyList), write_items(v);
     p_.op(Op::kTuple1), p_.op(Op::kReduce);
     return keep(v);
   }
-  p_.op(v.is(Kind::kList) ? Op::kEmptyList : Op::kEmptyDict);
+  if (v.is_second_type()) {  // OrderedDict, deque
+    p_.class_name("collections", python_type(v));
+    p_.call_without_arguments();
+  } else {
+    p_.op(v.is(Kind::kList) ? Op::kEmptyList : Op::kEmptyDict);
+  }
   keep(v);
   write_items(v);
+  if (v.attributes().is_none()) return;
+  write(v.attributes());
+  p_.op(Op::kBuild);
 }
 
 void Copy::write_tuple(PickleValue v) {

@@ -4,7 +4,7 @@
 // betas.1. Keys may contain dots themselves, as the keys of a state dict do, and are used as they are. If two
 // tensors would get the same name, the later one's has the dots in its keys escaped (a\.b), and if even
 // that is taken, #2, #3 and so on at its end. A value without any tensor in it is one object, named by the
-// same rule.
+// same rule among objects.
 //
 // A ShardedTensor is a row for each shard that the rank has of it, one after the other, or one row of no
 // items and no storage.

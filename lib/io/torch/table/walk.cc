@@ -11,8 +11,8 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "io/pickle/arena.h"
+#include "io/pickle/keys.h"
 #include "io/pickle/pickle.h"
-#include "io/pickle/render.h"
 #include "io/store/finding.h"
 #include "io/torch/table/table.h"
 #include "io/torch/table/tensor.h"
@@ -33,11 +33,6 @@ constexpr i64 kMostNames = 8, kSpareNames = 1000;
 constexpr i64 kNameBytes = i64{4} << 20;
 constexpr i64 kObjects = i64{1} << 16, kBytesPerObject = 128;
 
-// A key as a part of a name: texts as they are, others as Python prints them.
-std::string key_text(PickleValue key) {
-  return key.is(Kind::kText) ? std::string(key.text()) : pickle_line(key, 200);
-}
-
 // A number as Python compares keys: 1, True and 1.0 are one key, and so are 0.0 and -0.0. A float beyond the
 // integers of 64 bits equals no other kind of number. Nothing for a NaN, which equals no key, not even itself.
 using KeyNumber = std::variant<i64, double>;
@@ -56,7 +51,7 @@ template <typename Visit>
 void TorchWalk::each_part(PickleValue v, Visit&& visit) {
   i64 index = 0;
   for (PickleValue item : v.items()) visit([&] { return cat(index++); }, item);
-  for (PickleEntry e : v.entries()) visit([&] { return key_text(e.key); }, e.value);
+  for (PickleEntry e : v.entries()) visit([&] { return key_name(e.key); }, e.value);
   if (!v.attributes().is_none()) visit([] { return std::string("(attributes)"); }, v.attributes());
   if (!v.is(Kind::kObject)) return;
   const PickleObject& o = v.as_object();
@@ -165,7 +160,7 @@ void TorchWalk::check_keys(PickleValue dict) {
       add(cat("'", escaped(e.key.text()), "' is a duplicate: it occurs twice"));
     const std::optional<KeyNumber> number = number_of(e.key);
     if (!number) continue;
-    const std::string shown = key_text(e.key);
+    const std::string shown = key_name(e.key);
     auto [at, is_new] = numbers.emplace(*number, shown);
     if (!is_new)
       add(cat(shown, " is a duplicate: ",
@@ -175,7 +170,7 @@ void TorchWalk::check_keys(PickleValue dict) {
 }
 
 void TorchWalk::tensor(PickleValue v) {
-  std::string name = unique_name();
+  std::string name = unique_name(names_);
   try {
     std::vector<TorchTensor> pieces = read_torch_tensors(v, meshes_);
     for (const TorchTensor& t : pieces)
@@ -193,7 +188,7 @@ void TorchWalk::object(PickleValue v) {
   if (std::ssize(table_.objects_) >= most)
     throw Error(Code::kPickleLimit, "the pickle has too many values that are not tensors")
         .expected(cat("at most ", most, " in a pickle of ", table_.pickle_->stored_bytes(), " stored bytes"));
-  table_.objects_.push_back({joined(false), v});
+  table_.objects_.push_back({unique_name(object_names_), v});
 }
 
 // The path as a name.
@@ -220,13 +215,13 @@ i64 TorchWalk::dict_bytes(std::string_view name) const {
   return bytes == std::ssize(name) && name.ends_with(path_.back()) ? bytes - last : 0;
 }
 
-// The name that no earlier tensor has; see table.h for the rule.
-std::string TorchWalk::unique_name() {
+// The name that no earlier tensor, or object, has; see table.h for the rule.
+std::string TorchWalk::unique_name(NameSet<std::string>& taken) {
   std::string name = joined(false);
-  if (!names_.insert(name).second) {
+  if (!taken.insert(name).second) {
     std::string escaped_name = joined(true);
     name = escaped_name;
-    for (int n = 2; !names_.insert(name).second; n++) name = cat(escaped_name, "#", n);
+    for (int n = 2; !taken.insert(name).second; n++) name = cat(escaped_name, "#", n);
   }
   name_bytes_ += static_cast<i64>(name.size());
   if (i64 most = kNameBytes + table_.pickle_->stored_bytes(); name_bytes_ > most)

@@ -40,7 +40,7 @@ class TorchWalk {
   void check_keys(PickleValue dict);
   void tensor(PickleValue v);
   void object(PickleValue v);
-  std::string unique_name();
+  std::string unique_name(NameSet<std::string>& taken);
   std::string joined(bool escape_dots) const;
   i64 dict_bytes(std::string_view name) const;
 
@@ -49,7 +49,7 @@ class TorchWalk {
   // Tensors below a container; kOnPath while it is being counted. Containers without tensors, and tensors
   // themselves, have no entry if they have one owner, as most have.
   std::unordered_map<const PickleNode*, i64> counts_;
-  NameSet<std::string> names_;
+  NameSet<std::string> names_, object_names_;
   TorchMeshes meshes_;
   i64 distinct_tensors_ = 0, name_bytes_ = 0;
   int depth_ = 0;

@@ -348,6 +348,16 @@ TEST(TorchLegacy, IsRefusedWhenItsPartsDoNotFit) {
   }
 }
 
+// torch swaps counts and elements while it writes on a big-endian machine, and reads the note nowhere.
+TEST(TorchLegacy, IsLittleEndianWhateverItsNoteSays) {
+  Legacy file;
+  file.system = whole_pickle(pickled_dict({{"little_endian", "\x89"}}));
+  std::vector<u8> bytes = file.bytes();
+  EXPECT_EQ(problem(bytes), "nothing [w]");
+  MemorySource source(bytes);
+  EXPECT_FALSE(read_torch_file(source).big_endian);
+}
+
 TEST(TorchLegacy, TakesViewsOfStorages) {
   Legacy file;
   std::string id = pickled_storage({});
