@@ -17,7 +17,7 @@ struct Record {
   std::string local_extra, central_extra;
   u16 flags = 0, method = 0;
   u32 attributes = 0, crc = 0;
-  u64 bytes = 0;  // inflated; a stored record's size is that of its data
+  u64 bytes = 0;  // inflated; of a stored record, as many as its data has
   bool summed = true;
 };
 
