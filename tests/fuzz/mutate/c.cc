@@ -21,8 +21,9 @@ const std::map<std::string, mutate::Mutator>& mutators() {
 
 }  // namespace
 
-// Stores a mutated input at `to`, and returns its size; -1: it needs more than `room`. One in four is mutated as
-// bytes, and every input that is not of the kind. `other` may be null. The same arguments give the same bytes.
+// Stores a mutated input at `to`, and returns its size; -1: it needs more than `room`. One in four is mutated
+// as bytes, and so is every input that is not of the kind. `other` may be null. The same arguments give the
+// same bytes.
 extern "C" __attribute__((visibility("default"))) i64 mckpt_mutate(const char* kind, const char* input,
                                                                    i64 size, const char* other,
                                                                    i64 other_size, u64 seed, char* to,

@@ -1,5 +1,6 @@
-// Mutation of zip archives: records that come, go and change their names and bytes, fields of the headers and
-// of the end, zip64. The archive is built anew with right offsets, sizes and sums; one field may then be false.
+// Mutation of zip archives: records that come, go and change their names and bytes, fields of the headers
+// and of the end, zip64. The archive is built anew with right offsets, sizes and sums; one field may then be
+// false.
 #include <algorithm>
 #include <array>
 #include <optional>
