@@ -7,7 +7,7 @@ Each target is run by N processes at a time (one for each processor), which shar
 in how long inputs may be, since most is reached by short ones, which take a fifth of the time of long ones. --programs: where NAME_fuzz are
 (build/fuzz/fuzz); they need no clang, so that they can be carried to another machine. --work: seeds, corpus, logs, and inputs that fail
 (build/fuzz/corpus). --minutes: for all targets together, which share the time alike. --first: the first number from which processes draw, so that a second
-run makes other inputs. Under scripts/trust the time is that of the part. Leaks are looked for by tests/fuzz/run alone."""
+run makes other inputs. Under scripts/trust the part has a time of its own. Leaks are looked for by tests/fuzz/run alone."""
 
 import argparse
 import os
@@ -25,8 +25,8 @@ import targets  # noqa: E402
 MILLIONS = {"safetensors": 100, "json": 100, "zip": 100, "pickle": 100}  # 20 for all others
 # Of the first, second, ... process: how long its inputs are at most, and how many it executes in the time of one of the last.
 LENGTHS = ((128, 8), (256, 7), (512, 5), (4096, 2))
-# What costs half of the time of short inputs and finds nothing that is asked here: stacks of allocations (a finding is run again by hand), a large
-# quarantine, energies of the corpus, leaks.
+# Options for speed; without them short inputs take twice as long. They leave out stacks of allocations (a finding is run again by hand), a large
+# quarantine, energies of the corpus, and leaks.
 QUICK = ["-entropic=0", "-detect_leaks=0", "-reload=10"]
 QUICK_ASAN = "malloc_context_size=0:quarantine_size_mb=8"
 

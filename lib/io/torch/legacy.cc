@@ -84,8 +84,8 @@ void read_frame(Stream& stream) {
         .found(pickle_line(p, 40));
 }
 
-// A finding unless every storage is named as torch names those of this form: ("storage", class, key, location,
-// count, view). torch takes the parts one by one and refuses the file otherwise.
+// Adds a finding for a storage whose name has another number of parts than torch gives it in this form:
+// ("storage", class, key, location, count, view). torch takes them one by one, and refuses the file.
 void check_storage_ids(const Pickle& objects, std::vector<Finding>& findings) {
   constexpr i64 kParts = 6;
   for (PickleValue storage : objects.storages())

@@ -85,11 +85,15 @@ bool is_big_endian_archive(const ZipArchive& zip, std::string_view top) {
 }
 
 void check_torch_records(const ZipArchive& zip, std::string_view top) {
-  for (const ZipEntry& e : zip.entries())
+  for (const ZipEntry& e : zip.entries()) {
     if (top.empty() || !e.name.starts_with(top))
       throw Error(Code::kBadTorchFile, "a record is not in the folder of the archive: torch refuses the file")
           .expected(top.empty() ? "a folder around all records" : cat(escaped(top), "..."))
           .found(escaped(e.name, 80));
+    if (!is_utf8(e.name))
+      throw Error(Code::kBadTorchFile, "the name of a record is not UTF-8: torch refuses the file")
+          .found(escaped(e.name, 80));
+  }
   SmallRecords records = small_records(zip, top);
   const ZipEntry* version = records.data_version ? records.data_version : records.version;
   if (version == nullptr)

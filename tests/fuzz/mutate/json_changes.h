@@ -1,4 +1,4 @@
-// What mutators of JSON and of safetensors headers share.
+// Changes of a JSON tree, for the mutators of JSON and of safetensors headers.
 #pragma once
 
 #include "tests/fuzz/mutate/choice.h"

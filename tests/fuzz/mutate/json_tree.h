@@ -7,13 +7,13 @@
 
 namespace mckpt::impl::mutate {
 
-struct JsonMember;
+struct NamedNode;
 
 struct JsonNode {
   enum class Kind { kWord, kText, kArray, kObject } kind = Kind::kWord;
   std::string
       text;  // of a number, true, false, null: as spelled; of a text: what is between the quotes, as spelled
-  std::vector<JsonMember> members;  // of an array: without names
+  std::vector<NamedNode> members;  // of an array: without names
 
   bool is_number() const {
     return kind == Kind::kWord && !text.empty() && (text[0] == '-' || (text[0] >= '0' && text[0] <= '9'));
@@ -22,7 +22,7 @@ struct JsonNode {
   std::string json() const;
 };
 
-struct JsonMember {
+struct NamedNode {
   std::string first;
   JsonNode second;
 };

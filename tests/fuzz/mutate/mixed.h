@@ -1,4 +1,4 @@
-// Gives a fuzz target a mutator beside libFuzzer's own: MCKPT_MUTATED_AS(mutate::json) at the end of its file.
+// Gives a fuzz target a mutator beside libFuzzer's own: MCKPT_MUTATED_AS(mutate::json) ends its file.
 //
 //   half of the inputs     LLVMFuzzerMutate: bytes, words of the dictionary, constants of comparisons
 //   the other half         the mutator; bytes again where it cannot take the input apart

@@ -20,8 +20,8 @@ i64 highest_memo(const Ops& ops) {
   return highest;
 }
 
-// A stretch of opcodes that may stand beside the one that it is copied from: its PUTs get numbers from `first`
-// on, and its GETs of these follow.
+// A stretch of opcodes that may stand beside the one that it is copied from: its PUTs get numbers from
+// `first` on, and its GETs of these follow.
 Ops renumbered(Ops stretch, i64 first) {
   std::map<i64, i64> numbers;
   for (PickleOp& op : stretch) {

@@ -1,5 +1,6 @@
-// Mutation of zip archives: records that come, go and change their names and bytes, fields of the headers and
-// of the end, zip64. The archive is built anew with right offsets, sizes and sums; one field may then be false.
+// Mutation of zip archives: records that come, go and change their names and bytes, fields of the headers
+// and of the end, zip64. The archive is built anew with right offsets, sizes and sums; one field may then be
+// false.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -17,7 +18,7 @@ struct Record {
   std::string local_extra, central_extra;
   u16 flags = 0, method = 0;
   u32 attributes = 0, crc = 0;
-  u64 bytes = 0;  // inflated; a stored record's size is that of its data
+  u64 bytes = 0;  // inflated; of a stored record, as many as its data has
   bool summed = true;
 };
 

@@ -56,6 +56,8 @@ PARTS = [
     *part("P2", "program/verify/faults_that_tools_miss.py", "program/verify/dtensors_that_lie.py", "judges/known_damage.py"),
     *part("P3", "judges/torch_files.py", "judges/real_checkpoints.py"),
     *part("P4 P5", "fuzz/executions.py", minutes=20),
+    *part("P4 P5", "faults/mutated_folders.py", minutes=20),
+    *part("P5", "judges/mutated_files.py", minutes=30),
     *part("P6", "program/ls/small_hdf5_files_cost_little.py"),
     *part("P7", "program/inspect/memory_of_inspect.py"),
     *part("P7 P17", "program/convert/same_bytes.py"),

@@ -226,6 +226,10 @@ TEST(TorchZip, HasAllRecordsInOneFolder) {
   EXPECT_EQ(
       problem(archive("a/data.pkl", "aversion")),
       "MC1220 : a record is not in the folder of the archive: torch refuses the file: expected a/..., found aversion");
+  std::vector<u8> latin =
+      ZipBuilder().add("a/data.pkl", whole_pickle("}")).add("a/version", "3").add("a/\xe9", "x").finish();
+  EXPECT_EQ(problem(latin).substr(0, 75),
+            "MC1220 : the name of a record is not UTF-8: torch refuses the file: found a");
   EXPECT_EQ(
       problem(archive("data.pkl", "version")),
       "MC1220 : a record is not in the folder of the archive: torch refuses the file: expected a folder around all records, found data.pkl");

@@ -1,0 +1,320 @@
+"""Where mckpt and a reference library differ in mutated files, and why: judges/mutated_files.py looks for a rule for every difference."""
+import collections
+import dataclasses
+import glob
+import io
+import json
+import os
+import pickletools
+import re
+import struct
+import time
+import zipfile
+from typing import Callable
+
+from mckpt_tests import mutated
+from mckpt_tests.mutated_runs import OURS, THEIRS
+from mckpt_tests.odd_archives import irregular_zip
+from mckpt_tests.setting import DATA
+
+
+@dataclasses.dataclass
+class Read:
+    """A file as a reference sees it: its tensors as mutated.Opened has them, or the text of its refusal."""
+
+    tensors: dict = dataclasses.field(default_factory=dict)
+    refusal: str = ""
+
+
+@dataclasses.dataclass
+class Rule:
+    """`accepts`: who takes the file, "mckpt", "reference" or "both" with other tensors. `ours`: regular expression of mckpt's code and message; `theirs`: of
+    the reference's. `also`: what else must hold of (data, ours, theirs)."""
+
+    name: str
+    accepts: str
+    why: str
+    ours: str = ""
+    theirs: str = ""
+    also: Callable | None = None
+
+    def explains(self, accepts, data, ours, theirs):
+        return (self.accepts == accepts and re.search(self.ours, f"{ours.code} {ours.text}", re.S) and re.search(self.theirs, theirs.refusal, re.S)
+                and (self.also is None or self.also(data, ours, theirs)))
+
+
+SLOW = 5  # seconds of processor time that mckpt may take for a small file
+
+
+class Kind:
+    """Cases are the bytes of files."""
+
+    bounded = True
+
+    def make(self, seed, other, rnd):
+        return mutated.mutate(self.mutator(seed), seed, other, rnd.getrandbits(63))
+
+    def look(self, data, folder, phase):
+        path = os.path.join(folder, f"{os.getpid()}{self.suffix}")
+        with open(path, "wb") as f:
+            f.write(data)
+        phase.enter(OURS)
+        begin = time.process_time()
+        ours = mutated.opened(path)
+        slow = time.process_time() - begin
+        phase.enter(THEIRS)
+        theirs = self.read(data)
+        if slow > SLOW:
+            return ("", f"mckpt took {slow:.0f} s"), False
+        return self.judge(data, ours, theirs), not ours.code and not theirs.refusal
+
+    def judge(self, data, ours, theirs):
+        """None where both are of one mind; else (name of the rule or "", what differs)."""
+        if ours.code and theirs.refusal:
+            return None
+        accepts = "reference" if ours.code else "mckpt" if theirs.refusal else "both"
+        difference = self.difference(ours, theirs) if accepts == "both" else ""
+        if accepts == "both" and not difference:
+            return None
+        for rule in self.rules:
+            if rule.explains(accepts, data, ours, theirs):
+                return rule.name, ""
+        return "", f"{accepts} accept{'' if accepts == 'both' else 's'}; mckpt: {ours.code} {ours.text}; reference: {theirs.refusal}; {difference}"
+
+    def difference(self, ours, theirs):
+        for name in {**ours.tensors, **theirs.tensors}:
+            a, b = ours.tensors.get(name), theirs.tensors.get(name)
+            if a is None or b is None or a[:2] != b[:2] or (a[2] is not None and a[2] != b[2]):
+                return f"tensor {name!r}: mckpt {a}, reference {b}"
+        return ""
+
+
+# ---- safetensors
+
+
+# As mckpt names them; F4 has a rule of its own: pairs, half the last dimension.
+SAFETENSORS_TYPES = {
+    "BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "U16": "uint16", "F16": "float16", "BF16": "bfloat16", "I32": "int32", "U32": "uint32",
+    "F32": "float32", "F64": "float64", "I64": "int64", "U64": "uint64", "C64": "complex64", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2",
+    "F8_E8M0": "float8_e8m0fnu", "F8_E4M3FNUZ": "float8_e4m3fnuz", "F8_E5M2FNUZ": "float8_e5m2fnuz", "F6_E2M3": "float6_e2m3fn", "F6_E3M2": "float6_e3m2fn", "F4": "float4_e2m1fn"}
+
+
+class Safetensors(Kind):
+    suffix, reference = ".safetensors", "safetensors"
+    rules = []
+
+    def __init__(self):
+        import safetensors
+        self.library = safetensors
+
+    def mutator(self, seed):
+        return "safetensors"
+
+    def seeds(self):
+        out = []
+        for path in sorted(glob.glob(os.path.join(DATA, "formats", "safetensors", "**", "*.safetensors"), recursive=True)):
+            with open(path, "rb") as f:
+                out.append(f.read())
+        for header, size in (({}, 0), ({"a": {"dtype": "F4", "shape": [2, 4], "data_offsets": [0, 4]}, "__metadata__": {"format": "pt"}}, 4),
+                             ({f"t{i}": {"dtype": name, "shape": [8], "data_offsets": [64 * i, 64 * i + 64]} for i, name in enumerate(("F64", "I64", "U64", "C64"))}, 256)):
+            text = json.dumps(header).encode()
+            out.append(struct.pack("<Q", len(text)) + text + bytes(range(size % 256)) + bytes(size - size % 256))
+        return [data for data in out if len(data) < 5000]
+
+    def read(self, data):
+        try:
+            rows = self.library.deserialize(data)
+        except self.library.SafetensorError as e:
+            return Read(refusal=str(e))
+        out = {}
+        for name, row in rows:
+            dtype, shape = row["dtype"], tuple(row["shape"])
+            if dtype == "F4" and shape and shape[-1] % 2 == 0:
+                dtype, shape = "float4_e2m1fn_x2", (*shape[:-1], shape[-1] // 2)
+            out[name] = (SAFETENSORS_TYPES.get(dtype, dtype), shape, bytes(row["data"]))
+        return Read(out)
+
+
+def has_name_twice(data, ours, theirs):
+    found = []
+
+    def pairs(members):
+        names = [name for name, _ in members]
+        if len(set(names)) < len(names):
+            found.append(names)
+        return dict(members)
+
+    json.loads(data[8:8 + int.from_bytes(data[:8], "little")], object_pairs_hook=pairs)
+    return bool(found)
+
+
+Safetensors.rules = [
+    Rule("a name twice", "reference", "two entries of one name: serde keeps the last, other readers the first; mckpt refuses what can be read in two ways",
+         ours=r"^MC1(003|10[1-4])", also=has_name_twice),
+    Rule("minus zero", "mckpt", "`-0` is an integer for mckpt and for Python, a float for serde", theirs="floating point `-0.0`"),
+]
+
+
+# ---- torch
+
+
+def ways(value, way=(), depth=0):
+    """The tensors below a value, with the keys that lead to each."""
+    import torch
+    if isinstance(value, torch.Tensor):
+        yield way, value
+    elif depth > 600 or isinstance(value, torch.Size):
+        return
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from ways(item, (*way, key), depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            yield from ways(item, (*way, i), depth + 1)
+    elif isinstance(value, (set, frozenset)):
+        for item in value:
+            yield from ways(item, (*way, None), depth + 1)
+
+
+def row_of(t):
+    """As mutated.Opened has it."""
+    import torch
+    t = t.detach()
+    if t.is_quantized:
+        return str(t.dtype).removeprefix("torch."), tuple(t.shape), t.int_repr().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+    data = None
+    if t.numel() * t.element_size() <= 1 << 20:
+        data = torch.empty(t.shape, dtype=t.dtype).copy_(t).reshape(-1).view(torch.uint8).numpy().tobytes()
+    return str(t.dtype).removeprefix("torch."), tuple(t.shape), data
+
+
+class Torch(Kind):
+    suffix, reference = ".pt", "torch"
+    rules = []
+
+    def __init__(self):
+        import torch
+        self.torch = torch
+        torch.set_num_threads(1)
+
+    def mutator(self, seed):
+        return "zip" if seed.startswith(b"PK") else "pickles"
+
+    def seeds(self):
+        torch, out = self.torch, []
+        for folder in ("pt", "formats/pt"):
+            for path in sorted(glob.glob(os.path.join(DATA, folder, "**", "*.pt"), recursive=True)):
+                with open(path, "rb") as f:
+                    out.append(f.read())
+        base = torch.arange(24, dtype=torch.float32)
+        for value in ({"w": base.reshape(4, 6)}, {"a": base[2:8].reshape(2, 3).t(), "b": base[::2]}, [base.to(torch.bfloat16), {"k": base.to(torch.int64)}],
+                      collections.OrderedDict(p=torch.nn.Parameter(base[:4])), base.to(torch.float8_e4m3fn), {1: base[:0], "x": {"y": (1, "z", base[0])}}):
+            raw = io.BytesIO()
+            torch.save(value, raw)  # the older form has addresses in it: other bytes in each run
+            out.append(raw.getvalue())
+        return [data for data in out if len(data) < 6000]
+
+    def read(self, data):
+        try:
+            value = self.torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+        except Exception as e:
+            return Read(refusal=self.reason(e))
+        out = Read()
+        out.value = value
+        try:
+            found = list(ways(value))
+            out.tensors = {way: row_of(t) for way, t in found}
+        except Exception as e:
+            out.refusal = f"reading values: {type(e).__name__}: {e}"[:2000]
+        return out
+
+    def reason(self, e):
+        """The message without what torch says to everybody."""
+        text = str(e)
+        if (at := text.find("WeightsUnpickler error:")) >= 0:
+            text = text[at:].split("Check the documentation")[0]
+        return f"{type(e).__name__}: {text.strip()}"[:2000]
+
+    def difference(self, ours, theirs):
+        named = {".".join(str(key) for key in way) if way else "tensor": row for way, row in theirs.tensors.items()}
+        plain = all(isinstance(key, str) or type(key) is bool or (type(key) is int and abs(key) < 2**63) for way in theirs.tensors for key in way)
+        if len(named) < len(theirs.tensors) or not plain:  # names that mckpt makes different, or spells in its own way: compared without them
+            a, b = (collections.Counter(side.values()) for side in (ours.tensors, theirs.tensors))
+            return "" if a == b else f"tensors without names: mckpt alone {a - b}, reference alone {b - a}"
+        return super().difference(ours, Read(named))
+
+
+# Errors of torch while it makes a tensor.
+MAKING = r"requires_grad|rebuild|set_storage|setStorage|storage|size|stride|argument|unpack|dtype|Tensor|quant"
+
+
+def thrown_away(data, ours, theirs):
+    """The pickle makes values that are not part of the one that it has: it leaves some on the stack, takes some off, or puts some into one place."""
+    for pickle in pickles_of(data):
+        text = io.StringIO()
+        try:
+            pickletools.dis(pickle, out=text)
+        except ValueError as e:
+            if "stack not empty" in str(e):
+                return True
+        if re.search(r"^ *\d+: [01] +POP", text.getvalue(), re.M):
+            return True
+    return False
+
+
+def pickles_of(data):
+    if data.startswith(b"PK"):
+        try:
+            archive = zipfile.ZipFile(io.BytesIO(data))
+            return [archive.read(name) for name in archive.namelist() if name.endswith("data.pkl")]
+        except Exception:
+            return []
+    out, stream = [], io.BytesIO(data)
+    try:
+        for _ in range(5):
+            begin = stream.tell()
+            for _op in pickletools.genops(stream):
+                pass
+            out.append(data[begin:stream.tell()])
+    except Exception:
+        pass
+    return out
+
+
+def names_of_storages(data):
+    return sum(op.name == "BINPERSID" for pickle in pickles_of(data) for op, _, _ in pickletools.genops(pickle))
+
+
+def is_legacy(data, ours, theirs):
+    return not data.startswith(b"PK")
+
+
+def has_no_items(data, ours, theirs):
+    return any(0 in shape for _, shape, _ in theirs.tensors.values())
+
+
+Torch.rules = [
+    Rule("opcodes of other writers", "mckpt", "torch's restricted unpickler has a part of Python's opcodes; mckpt has all that are data", theirs=r"Unsupported operand \d+"),
+    Rule("classes", "mckpt", "a class outside torch's list of safe ones is an object without tensors, or a record with a warning",
+         theirs=r"Unsupported (global|class)|was not an allowed global|not an allowed global"),
+    Rule("types without a storage class, in the older form", "mckpt", "torch.save writes float8 and the like so, torch.load does not read them; mckpt does",
+         theirs=r"UntypedStorage' has no attribute 'dtype'", also=is_legacy),
+    Rule("thrown away", "mckpt", "torch makes every tensor, also one that is not part of the value; mckpt looks at those that are", theirs=MAKING, also=thrown_away),
+    Rule("archives", "reference", "torch takes the directory's word, finds names without regard to case, sums nothing and inflates; mckpt takes archives that can be read in one way",
+         ours=r"^MC(1201|1202|1203|1004)", also=lambda data, ours, theirs: irregular_zip(data)),
+    Rule("another case", "reference", "torch finds DATA.PKL where it looks for data.pkl", ours=r"^MC1220 .*data.pkl is missing.*/data.pkl, found .*/(?i:data.pkl)"),
+    Rule("limits", "reference", "mckpt bounds memory by the size of the file: memo slots, keys, names, views that repeat a small storage", ours=r"^MC(1211|1223 .*(repeats a small storage|enormous))"),
+    Rule("protocols", "reference", "torch reads past the number of a protocol that is not there yet", ours=r"^MC(1212 .*protocol|1220 .*this is not a file of torch.save)", also=lambda data, ours, theirs: re.search(rb"\x80[\x06-\xff]", data)),
+    Rule("a key twice", "reference", "of two entries with one key Python keeps the last", ours=r"^MC1210 .*in one dict the key"),
+    Rule("types of arguments", "reference", "torch takes a number, a tuple or a bool where its writers put a text, a dict or an integer (judges/torch_refuses has the list)",
+         ours=r"^MC1210 (the metadata of a tensor is not a dict|the key of a storage is of the wrong type|.* is of the wrong type)"),
+    Rule("open marks", "reference", "Python takes the top of the stack though marks are open below it; no writer leaves any", ours=r"^MC1210 .*open marks on its stack"),
+    Rule("quantised views", "reference", "torch's _rebuild_qtensor does not look at the bounds of the storage: it reads memory behind it", ours=r"^MC1223 .*out of the bounds",
+         also=lambda data, ours, theirs: any(b"_rebuild_qtensor" in pickle for pickle in pickles_of(data))),
+    Rule("a storage named again", "reference", "torch looks at the first name of a storage alone; a second one may have another size or type, or be none. No writer makes such a file",
+         ours=r"^MC1222 .*(two data types|two sizes|size of a storage is negative|a storage is of a class)", also=lambda data, ours, theirs: names_of_storages(data) > 1),
+    Rule("no strides", "reference", "an empty stride is that of one block for torch; no writer makes it", ours=r"^MC1223 .*different lengths: expected \d+, found 0$"),
+    Rule("views without items", "reference", "torch does not look at the strides of a tensor without items", ours=r"^MC1223", also=has_no_items),
+    Rule("storages of the older form", "reference", "torch returns memory that was never written for a storage that the file does not have, and takes sizes as they come",
+         ours=r"^MC(1222|1220 .*the legacy torch file)", also=is_legacy),
+]
