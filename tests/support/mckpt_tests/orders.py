@@ -90,6 +90,8 @@ def unlike(first, again):
             continue
         if a is None or b is None:
             return f"{name} is {'not ' if b is None else ''}there"
+        if name == "exit status":
+            return f"exit status {a} is now {b}: {again['stderr'][-1500:]}"
         i = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
         i = max(0, i - 60)
         return f"{name}: {a[i:i + 300]!r} is now {b[i:i + 300]!r}"
