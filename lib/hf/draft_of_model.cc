@@ -58,6 +58,20 @@ std::vector<MapEntry> usual_spellings(const JsonValue& config) {
   return entries;
 }
 
+// The words of families for the experts that all tokens pass and for the others: DeepSeek's, and Qwen's or Sarvam's.
+constexpr std::string_view kExpertWords[][2] = {{"n_shared_experts", "n_routed_experts"},
+                                                {"num_shared_experts", "num_experts"}};
+
+// The entries that give a reader of some of these words what the config has under the other ones.
+std::vector<MapEntry> expert_words(const JsonValue& config, const std::string_view (&wanted)[2],
+                                   const std::string_view (&others)[2]) {
+  std::vector<MapEntry> entries;
+  for (int i = 0; i < 2; i++)
+    if (!present(config, wanted[i]) && present(config, others[i]))
+      entries.push_back({std::string(wanted[i]), std::string(others[i]), ""});
+  return entries;
+}
+
 // A config without the entry describes an untied model, and one without an output layer is tied.
 bool has_output_layer(std::span<const NameKind> kinds) {
   for (const NameKind& kind : kinds)
@@ -86,6 +100,14 @@ class ReadNumbers {
     const std::string base(family.name);
     entries = entries_;
     if (auto m = read(base, entries)) return m;
+    for (int i = 0; i < 2; i++) {
+      std::vector<MapEntry> words = expert_words(config_, kExpertWords[i], kExpertWords[1 - i]);
+      if (words.empty()) continue;
+      entries = entries_;
+      entries.insert(entries.end(), words.begin(), words.end());
+      if (auto m = read(base, entries)) return m;
+    }
+    entries = entries_;
     std::vector<MapEntry> more;
     for (std::string_view flag : {"attention_bias", "mlp_bias"})  // rows of the map have the biases
       if (present(config_, flag)) more.push_back({std::string(flag), "", "false"});
