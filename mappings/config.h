@@ -64,6 +64,7 @@ struct TowerConfig {
   bool qk_norm = false;
   KeyValues key_values = KeyValues::kOwn;
   bool sinks = false;         // one learnable softmax offset for each head
+  bool clipped = false;       // linear layers of a tower have the ranges of what they read and give
   bool hash_routing = false;  // a table says which experts a token goes to; such routers have no bias
   i64 ffn = 0;                // dense width
   bool gated_mlp = true;
@@ -137,11 +138,12 @@ struct VisionConfig {
 };
 
 // The parts of an audio tower besides its TowerConfig: the frequencies that it reads, the channels of its
-// convolutions and the frequencies behind them, its positions, and the width of its output; the taps of the
-// convolutions in its layers; the width inside the projector to the language model.
+// convolutions (of the last one, where they differ) and the frequencies behind them, its positions, and the
+// width of its output; the taps of the convolutions in its layers; the width inside the projector to the
+// language model.
 struct AudioConfig {
   i64 mel_bins = 0, channels = 0, bins = 0, positions = 0, out_hidden = 0;
-  i64 kernel = 0, projector = 0;
+  i64 kernel = 0, projector = 0, last_channels = 0;
 };
 
 // Multi-token prediction: `depths` blocks after the decoder, each with the same layers.

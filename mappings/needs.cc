@@ -50,6 +50,7 @@ constexpr Condition kConditions[] = {
     {Needs::kAudio, "audio", [](M m, T) { return m.audio_tower.hidden > 0; }},
     {Needs::kTowerNorm, "tower_norm", [](M m, T) { return m.vision.final_norm; }},
     {Needs::kTowerBias, "tower_bias", [](M m, T) { return !m.vision.rms_norms; }},
+    {Needs::kClipped, "clipped", [](M, T t) { return t.clipped; }},
     {Needs::kHashRouting, "hash_routing", [](M, T t) { return t.hash_routing; }},
     {Needs::kTied, "tied", [](M m, T) { return m.tied; }},
     {Needs::kUntied, "untied", [](M m, T) { return !m.tied; }},

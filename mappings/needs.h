@@ -40,6 +40,7 @@ enum class Needs {
   kAudio,        // an audio tower
   kTowerNorm,    // a norm behind the layers of a tower
   kTowerBias,    // norms of a tower that have biases
+  kClipped,      // linear layers of a tower with ranges
   kHashRouting,  // a table of experts
   kTied,
   kUntied,

@@ -95,6 +95,7 @@ constexpr Word kWords[] = {
     {"out_hidden", [](M m, T) { return m.vision.out_hidden; }},
     {"mel_bins", [](M m, T) { return m.audio.mel_bins; }},
     {"audio_channels", [](M m, T) { return m.audio.channels; }},
+    {"audio_last_channels", [](M m, T) { return m.audio.last_channels; }},
     {"audio_bins", [](M m, T) { return m.audio.bins; }},
     {"audio_positions", [](M m, T) { return m.audio.positions; }},
     {"audio_out", [](M m, T) { return m.audio.out_hidden; }},

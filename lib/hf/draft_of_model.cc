@@ -327,6 +327,9 @@ void add_way_on(Error& error, const std::string& path, const OpenOptions& openin
   std::optional<Nearest> near = nearest_family(path, opening);
   if (!near) return;
   error.note(nearest_text(*near));
+  error.note(
+      "checkpoints under the model's own names (FSDP2, torch.save) need no table: `mckpt export`, "
+      "`mckpt convert to-safetensors` and `mckpt verify` take them");
   if (near->tensors > 0 && near->has_shapes) error.help(draft_command(path));
 }
 

@@ -1,6 +1,6 @@
-// Gemma 4, the language model and the one with vision. Norms are plain, and there are five to nine of them in
-// a layer; every layer has a scalar, a buffer. Layers are of two kinds with heads of two sizes
-// (ModelConfig::layer_sizes):
+// Gemma 4, the language model and the one with vision, perhaps with audio. Norms are plain, and there are
+// five to nine of them in a layer; every layer has a scalar, a buffer. Layers are of two kinds with heads of
+// two sizes (ModelConfig::layer_sizes):
 //
 //   sliding   heads of head_dim, projections of queries, keys and values
 //   full      heads of global_head_dim; with attention_k_eq_v no projection of values: the keys are the values, too
@@ -140,12 +140,18 @@ constexpr Section kText[] = {
     {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput},
 };
 
-// The tower and the projection behind it are Hugging Face's modules.
+// The towers and the projections behind them are Hugging Face's modules.
 constexpr Row copied_buffer(std::string_view name, std::string_view shape, Needs needs) {
   Row row = copied(name, shape, needs);
   row.buffer = row.typed_as_model = true;
   return row;
 }
+// A linear layer of a tower. Where it is clipped, the ranges of what it reads and gives are four buffers.
+#define MCKPT_CLIPPABLE(name, shape) \
+  copied(name ".linear.weight", shape), copied_buffer(name ".input_min", "", Needs::kClipped), \
+      copied_buffer(name ".input_max", "", Needs::kClipped), \
+      copied_buffer(name ".output_min", "", Needs::kClipped), \
+      copied_buffer(name ".output_max", "", Needs::kClipped)
 
 constexpr Row kPatches[] = {
     copied_buffer("std_bias", "hidden", Needs::kStandardized),
@@ -154,15 +160,15 @@ constexpr Row kPatches[] = {
     copied("patch_embedder.input_proj.weight", "hidden channels*patch*patch"),
 };
 constexpr Row kBlock[] = {
-    copied("self_attn.q_proj.linear.weight", "attention hidden"),
-    copied("self_attn.k_proj.linear.weight", "kv hidden"),
-    copied("self_attn.v_proj.linear.weight", "kv hidden"),
-    copied("self_attn.o_proj.linear.weight", "hidden attention"),
+    MCKPT_CLIPPABLE("self_attn.q_proj", "attention hidden"),
+    MCKPT_CLIPPABLE("self_attn.k_proj", "kv hidden"),
+    MCKPT_CLIPPABLE("self_attn.v_proj", "kv hidden"),
+    MCKPT_CLIPPABLE("self_attn.o_proj", "hidden attention"),
     copied("self_attn.q_norm.weight", "head_dim"),
     copied("self_attn.k_norm.weight", "head_dim"),
-    copied("mlp.gate_proj.linear.weight", "ffn hidden"),
-    copied("mlp.up_proj.linear.weight", "ffn hidden"),
-    copied("mlp.down_proj.linear.weight", "hidden ffn"),
+    MCKPT_CLIPPABLE("mlp.gate_proj", "ffn hidden"),
+    MCKPT_CLIPPABLE("mlp.up_proj", "ffn hidden"),
+    MCKPT_CLIPPABLE("mlp.down_proj", "hidden ffn"),
     copied("input_layernorm.weight", "hidden"),
     copied("post_attention_layernorm.weight", "hidden"),
     copied("pre_feedforward_layernorm.weight", "hidden"),
@@ -173,9 +179,55 @@ constexpr Row kProjection[] = {
 };
 constexpr LayerRows kVisionLayer = {.attention = kBlock};
 
+constexpr Row kSubsampling[] = {
+    copied("layer0.conv.weight", "audio_channels 1 3 3", Needs::kAudio),
+    copied("layer0.norm.weight", "audio_channels", Needs::kAudio),
+    copied("layer1.conv.weight", "audio_last_channels audio_channels 3 3", Needs::kAudio),
+    copied("layer1.norm.weight", "audio_last_channels", Needs::kAudio),
+    copied("input_proj_linear.weight", "hidden audio_bins*audio_last_channels", Needs::kAudio),
+};
+constexpr Row kConformer[] = {
+    MCKPT_CLIPPABLE("feed_forward1.ffw_layer_1", "ffn hidden"),
+    MCKPT_CLIPPABLE("feed_forward1.ffw_layer_2", "hidden ffn"),
+    copied("feed_forward1.pre_layer_norm.weight", "hidden"),
+    copied("feed_forward1.post_layer_norm.weight", "hidden"),
+    MCKPT_CLIPPABLE("feed_forward2.ffw_layer_1", "ffn hidden"),
+    MCKPT_CLIPPABLE("feed_forward2.ffw_layer_2", "hidden ffn"),
+    copied("feed_forward2.pre_layer_norm.weight", "hidden"),
+    copied("feed_forward2.post_layer_norm.weight", "hidden"),
+    copied("self_attn.per_dim_scale", "head_dim"),
+    MCKPT_CLIPPABLE("self_attn.q_proj", "attention hidden"),
+    MCKPT_CLIPPABLE("self_attn.k_proj", "attention hidden"),
+    MCKPT_CLIPPABLE("self_attn.v_proj", "attention hidden"),
+    MCKPT_CLIPPABLE("self_attn.post", "hidden hidden"),
+    copied("self_attn.relative_k_proj.weight", "attention hidden"),
+    MCKPT_CLIPPABLE("lconv1d.linear_start", "2*hidden hidden"),
+    MCKPT_CLIPPABLE("lconv1d.linear_end", "hidden hidden"),
+    copied("lconv1d.depthwise_conv1d.weight", "hidden 1 audio_kernel"),
+    copied("lconv1d.pre_layer_norm.weight", "hidden"),
+    copied("lconv1d.conv_norm.weight", "hidden"),
+    copied("norm_pre_attn.weight", "hidden"),
+    copied("norm_post_attn.weight", "hidden"),
+    copied("norm_out.weight", "hidden"),
+};
+constexpr Row kAudioOutput[] = {
+    copied("output_proj.weight", "audio_out hidden", Needs::kAudio),
+    copied("output_proj.bias", "audio_out", Needs::kAudio),
+};
+constexpr Row kAudioProjection[] = {
+    copied("embedding_projection.weight", "text_hidden audio_out", Needs::kAudio),
+};
+#undef MCKPT_CLIPPABLE
+constexpr LayerRows kAudioLayer = {.attention = kConformer};
+
 constexpr std::string_view kVision = "vision_tower.", kVisionFile = "model.vision_tower.";
 constexpr std::string_view kBlocks = "vision_tower.encoder.layers.{L}.";
 constexpr std::string_view kBlocksFile = "model.vision_tower.encoder.layers.{L}.";
+constexpr std::string_view kAudio = "audio_tower.", kAudioFile = "model.audio_tower.";
+constexpr std::string_view kSounds = "audio_tower.subsample_conv_projection.";
+constexpr std::string_view kSoundsFile = "model.audio_tower.subsample_conv_projection.";
+constexpr std::string_view kHearing = "audio_tower.layers.{L}.",
+                           kHearingFile = "model.audio_tower.layers.{L}.";
 constexpr std::string_view kLanguage = "language_model.", kLanguageFile = "model.language_model.";
 constexpr std::string_view kLayers = "language_model.decoder.layers.{L}.";
 constexpr std::string_view kLayersFile = "model.language_model.layers.{L}.";
@@ -185,6 +237,11 @@ constexpr Section kWithVision[] = {
     {Scope::kLayers, kBlocks, kBlocksFile, {}, &kVisionLayer, Stage::kFirst, Tower::kVision, false},
     {Scope::kOnce, "embed_vision.", "model.embed_vision.", kProjection, nullptr, Stage::kFirst,
      Tower::kVision},
+    {Scope::kOnce, kSounds, kSoundsFile, kSubsampling, nullptr, Stage::kFirst, Tower::kAudio},
+    {Scope::kLayers, kHearing, kHearingFile, {}, &kAudioLayer, Stage::kFirst, Tower::kAudio, false},
+    {Scope::kOnce, kAudio, kAudioFile, kAudioOutput, nullptr, Stage::kFirst, Tower::kAudio},
+    {Scope::kOnce, "embed_audio.", "model.embed_audio.", kAudioProjection, nullptr, Stage::kFirst,
+     Tower::kAudio},
     {Scope::kOnce, kLanguage, kLanguageFile, kEmbeddingRows},
     {Scope::kLayers, kLayers, kLayersFile, {}, &kLayer},
     {Scope::kOnce, kLanguage, kLanguageFile, kFinalNormRows, nullptr, Stage::kFinalNorm},
@@ -204,8 +261,9 @@ constexpr std::string_view kTextTypes[] = {"gemma4_text"};
 constexpr std::string_view kTypes[] = {"gemma4"};
 constexpr Needs kForms[] = {Needs::kExpertsFused};
 constexpr Needs kHas[] = {Needs::kOwnValues, Needs::kOneKeyValue, Needs::kNoKeys,     Needs::kKeyNorm,
-                          Needs::kExperts,   Needs::kNoExperts,   Needs::kLayerInput, Needs::kStandardized};
-constexpr std::span<const Needs> kTextHas = std::span(kHas).first(7);  // all but the tower's
+                          Needs::kExperts,   Needs::kNoExperts,   Needs::kLayerInput, Needs::kStandardized,
+                          Needs::kAudio,     Needs::kClipped};
+constexpr std::span<const Needs> kTextHas = std::span(kHas).first(7);  // all but the towers'
 
 constexpr ConfigStep kTextConfig[] = {
     text({.kv_groups = 4, .head_dim = 256}),
@@ -222,8 +280,8 @@ constexpr ConfigStep kVisionConfig[] = {part("gemma4_vision")};
 constexpr ConfigStep kConfig[] = {
     inside("text_config", kTextConfig),
     flag(kTiedHead, "tie_word_embeddings", true),
-    part("no_audio"),
     inside("vision_config", kVisionConfig),
+    part("gemma4_audio"),
 };
 
 constexpr Family kFamilies[] = {
@@ -240,13 +298,15 @@ constexpr Family kFamilies[] = {
     {.name = "gemma4",
      .model_types = kTypes,
      .architecture = "Gemma4ForConditionalGeneration",
-     .summary = "Gemma 4, with vision",
+     .summary = "Gemma 4, with vision, perhaps audio",
      .sections = kWithVision,
      .unread = kUnread,
      .expert_forms = kForms,
      .conditions = kHas,
      .config = kConfig,
-     .facts = {"google/gemma-4-26B-A4B-it, google/gemma-4-31B-it", "", "1, tp2, tp2 cp2, tp4 ep2"}},
+     .facts = {"google/gemma-4-26B-A4B-it, google/gemma-4-31B-it, "
+               "google/gemma-4-E4B-it, google/gemma-4-E2B-it",
+               "", "1, tp2, tp2 cp2, tp4, tp4 ep2"}},
 };
 
 }  // namespace

@@ -68,6 +68,7 @@ GRIDS = {
     "qwen2_5_omni_a": "--tp 2",
     **dict.fromkeys(("internvl_a", "internvl_b"), "--tp 2"),
     "internvl_moe_a": "--tp 2",
+    "gemma4_audio_e": "--tp 2",
     "llama4_b": "--tp 2 --ep 2",
     "deepseek_v4": "--ep 1",  # which has one tensor-parallel rank
     "ernie4_5_vl_moe_a": "--dp 2",

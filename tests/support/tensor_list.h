@@ -40,7 +40,7 @@ class TensorList {
 
   explicit TensorList(const ModelMap& promised, const MapOptions& options = {}) {
     for (const auto& [name, shape] : promised_shapes(promised, options)) {
-      const bool counter = shape.rank() == 0;  // a count of batches
+      const bool counter = name.ends_with("num_batches_tracked");
       tensors_[name] = {{shape.dims().begin(), shape.dims().end()}, counter ? DType::kI64 : DType::kBF16};
     }
   }

@@ -36,12 +36,6 @@ void need_decoder(const ConfigFields& c, ModelConfig& m, i64) {
         .found(escaped(c.text_or("model_type", "")));
 }
 
-void refuse_audio(const ConfigFields& c, ModelConfig&, i64) {
-  if (c.has("audio_config"))
-    throw c.unsupported("audio_config", "is not null: mckpt has no table of the audio tower")
-        .help("save the model without it, with audio_config null");
-}
-
 // A projector that reads several layers of the tower is wider than its one width.
 void one_feature_layer(const ConfigFields& c, ModelConfig&, i64) {
   if (c.flag_or("multimodal_projector_bias", false))
@@ -80,7 +74,6 @@ constexpr Row kParts[] = {
     {"deepseek_v4_layers", read_deepseek_v4_layers},
     {"known_decoder", need_decoder},
     {"no_talker", refuse_talker},
-    {"no_audio", refuse_audio},
     {"one_feature_layer", one_feature_layer},
     {"qwen_vision", qwen_vision},
     {"qwen2_5_vision", tower<read_qwen2_5_vision>},
@@ -88,6 +81,7 @@ constexpr Row kParts[] = {
     {"pixtral", tower<read_pixtral>},
     {"siglip", tower<read_siglip>},
     {"gemma4_vision", tower<read_gemma4_vision>},
+    {"gemma4_audio", tower<read_gemma4_audio>},
     {"glm4v_vision", tower<read_glm4v_vision>},
     {"minimax_vision", tower<read_minimax_vision>},
     {"ernie_vision", tower<read_ernie_vision>},

@@ -134,22 +134,49 @@ void read_siglip(const ConfigFields& vision, ModelConfig& m) {
   read_positions(c, m.vision);
 }
 
-// No run of Megatron's model has shown what it makes of the ranges of clipped layers, which are four buffers
-// each.
 void read_gemma4_vision(const ConfigFields& vision, ModelConfig& m) {
   ConfigFields c =
       vision.with_defaults(R"({"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 16,
       "num_attention_heads": 12, "num_key_value_heads": 12, "head_dim": 64, "patch_size": 16,
       "position_embedding_size": 10240})");
-  if (c.flag_or("use_clipped_linears", false))
-    throw c.unsupported("use_clipped_linears", "is true: mckpt has no rows for the ranges of clipped layers");
   refuse_flag(c, "attention_bias");
   read_tower(c, m.vision_tower, "num_attention_heads", "num_hidden_layers");
   m.vision_tower.kv_groups = c.size("num_key_value_heads");
+  m.vision_tower.clipped = c.flag_or("use_clipped_linears", false);
   m.vision.in_channels = 3;
   m.vision.patch = c.size("patch_size");
   m.vision.positions = c.size("position_embedding_size");
   m.vision.standardized = c.flag_or("standardize", false);
+}
+
+// Two convolutions of step 2. transformers takes as many frequencies behind them as a quarter of the channels
+// of the first.
+void read_gemma4_audio(const ConfigFields& top, ModelConfig& m) {
+  constexpr std::string_view kChannels = "subsampling_conv_channels";
+  if (!top.has("audio_config")) return;
+  const ConfigFields c = top.object("audio_config");
+  TowerConfig& t = m.audio_tower;
+  t.hidden = c.size_or("hidden_size", 1024);
+  t.heads = t.kv_groups = c.size_or("num_attention_heads", 8);
+  must_divide(c, "hidden_size", t.hidden, "num_attention_heads", t.heads);
+  t.head_dim = t.hidden / t.heads;
+  t.ffn = checked_mul(t.hidden, 4, "the width of a feed-forward part");
+  t.gated_mlp = t.swiglu = false;
+  t.clipped = c.flag_or("use_clipped_linears", true);
+  t.layers.assign(
+      static_cast<std::size_t>(c.has("num_hidden_layers") ? layer_count(c, "num_hidden_layers") : 12),
+      {Mixer::kAttention, Ffn::kNone});
+  std::vector<i64> channels = {128, 32};
+  if (c.has(kChannels)) channels = c.numbers_or_none(kChannels);
+  if (channels.size() != 2 ||
+      std::ranges::any_of(channels, [](i64 n) { return n < 1 || n > ConfigFields::kLargest; }))
+    throw c.error(kChannels, "is not the channels of two convolutions").expected("two numbers");
+  AudioConfig& a = m.audio;
+  a.channels = channels[0];
+  a.last_channels = channels[1];
+  a.bins = a.channels / 4;
+  a.kernel = c.size_or("conv_kernel_size", 5);
+  a.out_hidden = c.size_or("output_proj_dims", 1536);
 }
 
 void read_glm4v_vision(const ConfigFields& vision, ModelConfig& m) {

@@ -30,6 +30,8 @@ void read_pixtral(const ConfigFields& top, ModelConfig& m);
 void read_siglip(const ConfigFields& c, ModelConfig& m);
 // Gemma 4: positions in two directions.
 void read_gemma4_vision(const ConfigFields& c, ModelConfig& m);
+// Its audio tower, layers of attention and convolution, where the whole config `top` has one.
+void read_gemma4_audio(const ConfigFields& top, ModelConfig& m);
 // GLM-4.5V: the blocks' MLPs are as wide as the language model, the merger has the width of the config.
 void read_glm4v_vision(const ConfigFields& c, ModelConfig& m);
 // The tower of MiniMax-M3, its projector and its merger of patches.

@@ -121,7 +121,16 @@ MODELS = {
         same_tensors="DeepseekV3ForCausalLM", words=dict(num_experts="n_routed_experts", num_shared_experts="n_shared_experts"), plain_queries=True)
        for name, vocabulary, dense, grids in (("sarvam_mla_a", 264, 1, ["1,1,1,1", "2,4,1,1", "4,2,1,1", "2,2,2,1", "2,2,1,2"]),
                                               ("sarvam_mla_b", 131, 0, ["1,1,1,1", "1,8,1,1", "2,1,1,1"]))},
-    # Megatron-Bridge needs transformers 5.12 for this one.
+    # mcore-bridge needs flash-linear-attention for this one. Two residual streams, n-gram embeddings in one layer, an indexer in every second.
+    "qwen4_exp_a": Model("Qwen4ExpForConditionalGeneration", dict(
+        vision_config=dict(depth=2, hidden_size=24, intermediate_size=40, num_heads=2, patch_size=4, temporal_patch_size=2, spatial_merge_size=2, out_hidden_size=48,
+                           num_position_embeddings=16),
+        text_config=dict(vocab_size=136, hidden_size=48, num_hidden_layers=4, num_attention_heads=8, num_key_value_heads=4, head_dim=10, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+                         num_experts=8, num_experts_per_tok=2, moe_intermediate_size=20, shared_expert_intermediate_size=24, linear_key_head_dim=6, linear_value_head_dim=6,
+                         linear_num_key_heads=2, linear_num_value_heads=4, hc_lowrank=8, hc_count=2, ple_layer_ids=[1], ple_embed_dim=12, ngram_vocab_size_base=50,
+                         make_ngram_vocab_size_divisible_by=4, split_ngram_parts=2, heads_per_ngram=2, indexer_n_heads=4, indexer_kv_heads=1, indexer_head_dim=12, indexer_budget=16,
+                         indexer_compress_ratio=4, layer_types=["linear_attention", "full_attention"] * 2)), ["1,1,1,1", "2,2,1,1"]),
+    # Megatron-Bridge needs transformers 5.12 for these.
     "gemma4_audio_a": Model("Gemma4ForConditionalGeneration", dict(
         vision_config=dict(hidden_size=24, intermediate_size=40, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2, head_dim=12, patch_size=4, pooling_kernel_size=2,
                            position_embedding_size=16),
@@ -129,5 +138,13 @@ MODELS = {
                           use_clipped_linears=False),
         text_config=dict(vocab_size=128, vocab_size_per_layer_input=128, hidden_size=48, intermediate_size=88, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=4,
                          head_dim=10, global_head_dim=16, num_global_key_value_heads=4, num_kv_shared_layers=3, hidden_size_per_layer_input=12, max_position_embeddings=128,
-                         sliding_window=16, use_double_wide_mlp=True)), ["1,1,1,1", "2,1,1,1", "4,1,1,1"]),
+                         sliding_window=16, use_double_wide_mlp=True, layer_types=["sliding_attention", "sliding_attention", "full_attention"] * 2)), ["1,1,1,1", "2,1,1,1", "4,1,1,1"]),
+    # Ranges of the linear layers of both towers, as E2B and E4B have them; no layer shares keys.
+    "gemma4_audio_e": Model("Gemma4ForConditionalGeneration", dict(
+        vision_config=dict(hidden_size=20, intermediate_size=36, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=6, patch_size=2, pooling_kernel_size=2,
+                           position_embedding_size=12, use_clipped_linears=True, standardize=True),
+        audio_config=dict(hidden_size=18, num_hidden_layers=3, num_attention_heads=3, subsampling_conv_channels=[9, 5], output_proj_dims=28, conv_kernel_size=4, use_clipped_linears=True),
+        text_config=dict(vocab_size=128, vocab_size_per_layer_input=128, hidden_size=40, intermediate_size=56, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
+                         head_dim=12, global_head_dim=18, num_kv_shared_layers=0, hidden_size_per_layer_input=8, max_position_embeddings=128, sliding_window=16,
+                         num_global_key_value_heads=2)), ["1,1,1,1", "2,1,1,1"]),
 }

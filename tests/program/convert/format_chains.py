@@ -27,7 +27,7 @@ STEPS = [("hf-to-fsdp", SHARDED), ("to-mcore", CORE), ("reshard", CORE), ("to-fs
 # A grid that the model does not divide over.
 MISFIT = ("MC2006", "MC2007", "MC0201", "MC0203", "MC0204")
 # Layers that use the keys of another layer have a norm of ones in Megatron, which no tensor of the model gives.
-WITH_ONES = {"gemma4_ple"}
+WITH_ONES = {"gemma4_ple", "gemma4_audio_a"}
 work = tempfile.TemporaryDirectory(prefix="mckpt_formats_")
 outcomes, families = collections.Counter(), set()
 

@@ -1,12 +1,16 @@
-"""Parts of the judges that draw a model of random sizes and compute with plain formulas what a rank holds: the parts of arrays
-that a cell has, tensors of random bits, blocks that families have in common, and the comparison with mckpt's answer.
+"""Models of random sizes, and what a rank holds of them by plain formulas over whole arrays: the parts of arrays that a cell has,
+tensors of random bits, blocks that families have in common, and the comparison with mckpt's answer. The formulas share nothing
+with mckpt; the folder family_formulas has them for each family.
 """
 
+import dataclasses
 import hashlib
+import itertools
 import json
 import os
 import random
 import tempfile
+import typing
 
 from mckpt_tests.checks import expect_equal, need
 from mckpt_tests.program import run_mckpt
@@ -18,10 +22,13 @@ import numpy as np  # noqa: E402
 
 
 class Cell:
-    """Rank t of T tensor-parallel ones, x of X expert-parallel ones, stage p of P."""
+    """Rank t of T tensor-parallel ones, e of ET in an expert, x of X expert-parallel ones, stage p of P."""
 
-    def __init__(self, t, T, x, X, p, P):
-        self.t, self.T, self.x, self.X, self.p, self.P = t, T, x, X, p, P
+    def __init__(self, grid, rank):
+        self.T, self.X, self.ET, self.P = (grid[size] for size in ("tp", "ep", "etp", "pp"))
+        stage = self.T * grid["cp"] * grid["dp"]
+        self.p, inside = divmod(rank, stage)
+        self.t, self.e, self.x = inside % self.T, inside % self.ET, inside // self.ET % self.X
 
     def col(self, a):
         return np.split(a, self.T, axis=0)[self.t]
@@ -31,6 +38,11 @@ class Cell:
 
     def glu(self, gate, up):
         return np.concatenate([self.col(gate), self.col(up)])
+
+    def expert(self, gate, up, down):
+        """The two parameters of an expert."""
+        part = [np.split(a, self.ET, axis=axis)[self.e] for a, axis in ((gate, 0), (up, 0), (down, 1))]
+        return np.concatenate(part[:2]), part[2]
 
     def qkv(self, q, k, v, groups):
         """Group by group: its queries, its keys, its values."""
@@ -67,7 +79,8 @@ class Cell:
 
 
 class Tensors:
-    """Made when they are asked for, each of random bits."""
+    """Made when they are asked for, each of random bits. Sizes that must divide by something are multiples of `unit`."""
+    unit = 1
 
     def __init__(self, r):
         self.random, self.made = np.random.default_rng(r.randrange(2**32)), {}
@@ -102,7 +115,42 @@ def bf16(a):
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
 
+# ---- What a rank holds
+
+
+class Held(dict):
+    """Parameters by their names, in order. `buffers` has the names that Megatron lists apart."""
+
+    def __init__(self):
+        super().__init__()
+        self.buffers = set()
+
+    def buffer(self, name, a):
+        self[name] = a
+        self.buffers.add(name)
+
+
+def layer_of(held, prefix, mine, n):
+    """Puts a parameter of layer n where the rank has that layer; `mine`: its number there."""
+    def put(name, a, buffer=False):
+        if n in mine:
+            (held.buffer if buffer else held.__setitem__)(f"{prefix}decoder.layers.{mine[n]}.{name}", a)
+    return put
+
+
+def always(held, prefix, here=True):
+    def put(name, a, buffer=False):
+        if here:
+            (held.buffer if buffer else held.__setitem__)(f"{prefix}{name}", a)
+    return put
+
+
 # ---- Blocks that the families share
+
+
+def tower_sizes(r):
+    heads = r.randint(1, 3)
+    return dict(hidden_size=heads * r.randint(2, 4), num_hidden_layers=r.randint(1, 3), num_attention_heads=heads, intermediate_size=r.randint(3, 9))
 
 
 def sizes(r, T):
@@ -142,14 +190,25 @@ def dense(h, put, cell, file, hidden, width):
     put("mlp.linear_fc2.weight", cell.row(h.new(f"{file}mlp.down_proj.weight", hidden, width)))
 
 
+def experts(h, put, cell, E, width, H, at, names):
+    gate, up, down = names
+    files = [[h.new(f"{at}{x}.{leaf}.weight", *shape) for leaf, shape in ((gate, (width, H)), (up, (width, H)), (down, (H, width)))] for x in range(E)]
+    put_experts(put, cell, files)
+
+
+def put_experts(put, cell, files):
+    """files: gate, up and down of every expert."""
+    own = [cell.expert(*files[x]) for _, x in cell.experts(len(files))]
+    for part, name in enumerate(("linear_fc1", "linear_fc2")):
+        for j, matrices in enumerate(own):
+            put(f"mlp.experts.{name}.weight{j}", matrices[part])
+
+
 def llama_layers(h, held, t, cell, prefix, file, dim, **how):
     """Norms in front, in the linear layers."""
     mine = dict((n, j) for j, n in cell.layers(t["num_hidden_layers"]))
     for n in range(t["num_hidden_layers"]):
-        def put(name, a, n=n):
-            if n in mine:
-                held[f"{prefix}decoder.layers.{mine[n]}.{name}"] = a
-        at = f"{file}layers.{n}."
+        put, at = layer_of(held, prefix, mine, n), f"{file}layers.{n}."
         put("self_attention.linear_qkv.layer_norm_weight", h.new(f"{at}input_layernorm.weight", t["hidden_size"]))
         attention(h, put, t, cell, at, dim, **how)
         put("mlp.linear_fc1.layer_norm_weight", h.new(f"{at}post_attention_layernorm.weight", t["hidden_size"]))
@@ -177,27 +236,65 @@ def both(name, rows, *columns):
 # ---- The comparison
 
 
-def check(family, seed, experts=False, one_tensor_rank=False):
-    """`family` gives config.json, and fills the tensors and what the cell holds. Families with `experts` have ranks for them."""
-    r = random.Random(f"{family.__name__} {seed}")
-    T, P, X = r.choice([1, 2, 3, 4]), r.choice([1, 1, 2, 3]), r.choice([1, 2, 3]) if experts else 1
-    if one_tensor_rank:
-        T = 1
-    dp = X * r.randint(1, 2)
-    rank = r.randrange(T * dp * P)
-    inside = rank % (T * dp)
-    cell = Cell(inside % T, T, inside % X, X, rank // (T * dp), P)
-    h, held = Tensors(r), {}
-    config = family(r, h, held, cell)
-    if not config:
-        return
+@dataclasses.dataclass
+class Family:
+    """fill(r, h, held, cell) gives config.json, and fills the tensors and what the cell holds; of a grid or sizes that do not fit,
+    None. It is called once for each rank, and draws the same then."""
+    fill: typing.Callable
+    experts: bool = False  # has ranks for experts
+    split_experts: bool = False  # and ranks inside of one
+    in_order: bool = False  # parameters are held in Megatron's order
+    one_tensor_rank: bool = False
+    no_context: bool = False  # no context parallelism
+
+
+def random_grid(r, family):
+    sizes = {"tp": 1 if family.one_tensor_rank else r.choice([1, 2, 3, 4]), "cp": 1 if family.no_context else r.choice([1, 1, 2]),
+             "ep": r.choice([1, 2, 3]) if family.experts else 1, "etp": r.choice([1, 1, 2]) if family.split_experts else 1, "pp": r.choice([1, 1, 2, 3])}
+    least = next(n for n in itertools.count(1) if sizes["tp"] * sizes["cp"] * n % (sizes["ep"] * sizes["etp"]) == 0)
+    return sizes | {"dp": least * r.randint(1, 2)}
+
+
+def drawn(family, seed, rank, tensors=Tensors, grid=None):
+    """The config, the tensors and what the rank holds."""
+    r = random.Random(seed)
+    h, held = tensors(r), Held()
+    return family.fill(r, h, held, Cell(grid or random_grid(random.Random(f"grid {seed}"), family), rank)), h, held
+
+
+def write(folder, config, h):
+    with open(os.path.join(folder, "config.json"), "w") as f:
+        json.dump({"torch_dtype": "bfloat16"} | config, f)
+    h.save(folder)
+
+
+def line(name, a):
+    return f"{name} {list(a.shape)} {hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest()}"
+
+
+def compare(what, folder, flags, held, in_order):
+    run = run_mckpt("ls", folder, "--as", "megatron", *flags, "--digest", "--json", "-q")
+    if run.returncode:
+        return expect_equal(what, [run.stdout + run.stderr], [""])
+    got = {t["name"]: f"{t['name']} {t['shape']} {t['sha256']}" for t in json.loads(run.stdout)["tensors"]}
+    want = {name: line(name, a) for name, a in held.items()}
+    if not in_order:
+        return expect_equal(what, sorted(got.values()), sorted(want.values()))
+    for buffers in (False, True):
+        g, w = ([text for name, text in side.items() if (name in held.buffers) == buffers] for side in (got, want))
+        expect_equal(what + " buffers" * buffers, sorted(g) if buffers else g, sorted(w) if buffers else w)
+
+
+def check(name, family, number, ranks=3):
+    for attempt in itertools.count():
+        seed = f"{name} {number} {attempt}"
+        grid = random_grid(random.Random(f"grid {seed}"), family)
+        config, h, held = drawn(family, seed, 0)
+        if config:
+            break
+    world = grid["tp"] * grid["cp"] * grid["dp"] * grid["pp"]
     with tempfile.TemporaryDirectory(prefix="mckpt_formula_") as folder:
-        with open(os.path.join(folder, "config.json"), "w") as f:
-            json.dump({"torch_dtype": "bfloat16"} | config, f)
-        h.save(folder)
-        run = run_mckpt("ls", folder, "--as", "megatron", "--tp", str(T), "--pp", str(P), "--ep", str(X), "--dp", str(dp), "--rank", str(rank), "--digest", "--json", "-q")
-        if run.returncode:
-            return expect_equal(f"{family.__name__} {seed}", [run.stdout + run.stderr], [""])
-        got = sorted(f"{t['name']} {t['shape']} {t['sha256']}" for t in json.loads(run.stdout)["tensors"])
-    want = sorted(f"{name} {list(a.shape)} {hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest()}" for name, a in held.items())
-    expect_equal(f"{family.__name__} {seed} tp {T} pp {P} ep {X} rank {rank}", got, want)
+        write(folder, config, h)
+        for rank in sorted(random.Random(seed).sample(range(world), min(world, ranks))):
+            held = drawn(family, seed, rank)[2]
+            compare(f"{name} {number} rank {rank} of {grid}", folder, [*(f"--{size}={n}" for size, n in grid.items()), "--rank", str(rank)], held, family.in_order)

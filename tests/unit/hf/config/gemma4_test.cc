@@ -83,10 +83,11 @@ TEST(Gemma4, WhatMegatronsModelLacksIsRefusedByItsKey) {
                 "MC2003 'vocab_size_per_layer_input'"},
            Case{"gemma4_ple", "\"num_kv_shared_layers\": 3", "\"num_kv_shared_layers\": 4",
                 "MC2001 'num_kv_shared_layers'"},
-           Case{"gemma4_vl", "\"audio_config\": null", "\"audio_config\": {}",
-                "MC2003 'audio_config' is not null"},
-           Case{"gemma4_vl", "\"use_clipped_linears\": false", "\"use_clipped_linears\": true",
-                "MC2003 'vision_config.use_clipped_linears'"},
+           Case{"gemma4_vl", "\"audio_config\": null", "\"audio_config\": {\"num_attention_heads\": 3}",
+                "MC2001 'audio_config.num_attention_heads' does not divide"},
+           Case{"gemma4_vl", "\"audio_config\": null",
+                "\"audio_config\": {\"subsampling_conv_channels\": [8]}",
+                "MC2001 'audio_config.subsampling_conv_channels'"},
        }) {
     std::string error =
         thrown_by([&] { read_hf_config(replaced(golden_config_text(c.model), c.from, c.to)); });
@@ -107,6 +108,24 @@ TEST(Gemma4, BuffersBehindTheTowerAreThoseOfTheModule) {
   EXPECT_EQ(found,
             "vision_tower.std_bias bfloat16 [24] buffer model.vision_tower.std_bias; "
             "vision_tower.std_scale bfloat16 [24] buffer model.vision_tower.std_scale; ");
+}
+
+// An audio tower without entries has the sizes of the class in transformers, and its linear layers are clipped.
+TEST(Gemma4, AnAudioTowerHasTheUsualSizes) {
+  const ModelConfig m = read_hf_config(replaced(golden_config_text("gemma4_vl"), "\"audio_config\": null",
+                                                "\"audio_config\": {}"))
+                            .model;
+  EXPECT_EQ(m.audio_tower.hidden, 1024);
+  EXPECT_EQ(m.audio_tower.ffn, 4096);
+  EXPECT_EQ(m.audio_tower.head_dim, 128);
+  EXPECT_EQ(m.audio_tower.layers.size(), 12u);
+  EXPECT_EQ(m.audio.channels, 128);
+  EXPECT_EQ(m.audio.last_channels, 32);
+  EXPECT_EQ(m.audio.bins, 32);
+  EXPECT_EQ(m.audio.kernel, 5);
+  EXPECT_EQ(m.audio.out_hidden, 1536);
+  EXPECT_TRUE(m.audio_tower.clipped);
+  EXPECT_FALSE(m.vision_tower.clipped);
 }
 
 TEST(Gemma4, GridsThatItsModelDoesNotHaveAreRefused) {

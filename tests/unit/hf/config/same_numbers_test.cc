@@ -71,6 +71,9 @@ std::string model_text(const HfConfig& config) {
     out += cat(" ", m.vision_tower.whole_groups, m.layers_apart, v.video_embedder, v.unstated, v.heads_stated,
                " ", m.moe.second_ffn, " ", v.temporal_merge, " ", v.class_tokens, " ", m.audio.kernel, " ",
                m.audio.projector);
+  if (m.audio.last_channels > 0 || m.vision_tower.clipped)
+    out += cat(" ", m.audio.last_channels, " ", m.audio.kernel, " clipped ", m.vision_tower.clipped,
+               m.audio_tower.clipped);
   return out + cat(" mtp ", m.mtp.depths, " ", m.mtp.stated, " ", layers_text(m.mtp.layers));
 }
 

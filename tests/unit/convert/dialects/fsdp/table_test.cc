@@ -76,7 +76,7 @@ TEST(FsdpTable, ReadsWhatItWrites) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_EQ(trips, 229);
+  EXPECT_EQ(trips, 232);
 }
 
 }  // namespace fsdp_table_test

@@ -76,7 +76,7 @@ TEST(RankTable, ReadsWhatItWrites) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_EQ(trips, 199);
+  EXPECT_EQ(trips, 203);
 }
 
 TEST(RankTable, NamesTheSectionsOfChunks) {

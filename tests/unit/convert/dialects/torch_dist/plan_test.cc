@@ -198,7 +198,7 @@ TEST(TorchDistPlan, WritesWhatRealRanksHandedOver) {
       EXPECT_EQ(mine.modules, golden.modules);
     compared += golden.boxes.size();
   }
-  EXPECT_EQ(compared, 3898u);
+  EXPECT_EQ(compared, 4443u);
 }
 
 TEST(TorchDistPlan, CopiesOfDataAndContextRanksChangeNothing) {

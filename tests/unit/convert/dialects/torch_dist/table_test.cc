@@ -64,7 +64,7 @@ TEST(TorchDistTable, ReadsWhatItWrites) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_EQ(trips, 267);
+  EXPECT_EQ(trips, 273);
 }
 
 TEST(TorchDistTable, EveryWrittenPlaceIsOneThatReadersLookAt) {
