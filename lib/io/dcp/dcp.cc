@@ -153,13 +153,16 @@ void DcpStore::list_files(const Folder& folder) {
     ranks.insert(file_ranks_.back());
   }
   // A rank that held nothing leaves an empty file, which .metadata does not name. Beside files of another
-  // save an empty one may be of that save too, so that .metadata alone counts.
+  // save an empty one may be of that save too, if it is of none of the ranks before the last one that is named.
+  const i32 last = ranks.empty() ? -1 : *ranks.rbegin();
   for (const std::string& part : parts_.folders) {
     const std::size_t before = findings_.size();
     find_leftovers(folder, part, meta_.files, findings_);
-    if (findings_.size() > before) continue;
+    const bool mixed = findings_.size() > before;
     for (const FolderEntry& e : folder.entries(part))
-      if (!e.folder && e.name.ends_with(".distcp")) ranks.insert(rank_of_file(e.name));
+      if (const i32 rank = rank_of_file(e.name);
+          !e.folder && e.name.ends_with(".distcp") && (!mixed || rank < last))
+        ranks.insert(rank);
   }
   ranks.erase(-1);
   ranks_ = std::max<i64>(1, static_cast<i64>(ranks.size()));

@@ -20,7 +20,7 @@
   if (DATA.facts.length) document.getElementById("main").append(el("p", { class: "facts" },
       DATA.facts.map(([name, value]) => shown(name + " " + value)).join("  \u00b7  ")));
   const sizes = () => { if (DATA.sizes.nodes.length > 1) sizesMap(DATA.sizes, DATA.choice ? "chosen tensors" : "all"); };
-  if (map.holders <= 1) sizes(), shardMap(map); else shardMap(map), sizes();
+  if (isWhole(map)) sizes(), shardMap(map); else shardMap(map), sizes();
   if (DATA.values) valueTables(DATA.values);
   footer(DATA.values ? "Values are those of all numbers that were read." : DATA.planned
       ? "Computed from config.json and headers; no data were read."

@@ -1,6 +1,9 @@
+// Whether one rank or file has everything, so that cells would show nothing.
+const isWhole = (map) => map.holders <= 1 && map.faulty_tensors === 0;
+
 // The shard map: a block for each kind of layer, a line for each kind of tensor, a cell for each rank or file.
 function shardMap(map) {
-  const n = map.columns.length, single = map.holders <= 1;
+  const n = map.columns.length, single = isWhole(map);
   const holders = map.by_rank ? counted(map.holders, "rank") : counted(map.holders, "file");
   const body = section("map", single ? "Tensors" : "Shard map", single
     ? "One file holds every tensor whole. Tensors that are alike in all layers are one line."

@@ -31,3 +31,9 @@ mv ckpt/release/__8_0.distcp ckpt/release/__3_0.distcp
 expect 0 "$mckpt" inspect ckpt
 has out '| 4 ranks |'
 lacks err MC1315
+
+# An index that lost a box: what is left of it is not whole, though one rank has it.
+expect 1 "$mckpt" inspect "$MCKPT_SOURCE/test_data/dcp/variations/hole" --map
+has out 'a hole: no chunk covers offsets [5, 0], sizes [3, 4]'
+lacks out 'nothing to map'
+has err 'warning[MC1315]: __1_0.distcp'

@@ -156,7 +156,8 @@ void write_holders(Output& out, const Store& store, std::span<const i64> tensors
   const Signs& signs = out.unicode() ? kUnicodeSigns : kAsciiSigns;
   Columns columns(store);
   if (!tensors.empty() && facts) return write_shard_map(out, store, tensors, *facts);
-  if (columns.holders <= 1) {
+  auto is_faulty = [&](i64 t) { return make_row(store, columns, t).faulty; };
+  if (columns.holders <= 1 && std::ranges::none_of(tensors, is_faulty)) {
     out.line("");
     return out.line(
         tensors.empty()
