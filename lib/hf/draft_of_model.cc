@@ -314,10 +314,15 @@ void add_family_fact(Store& store) {
   auto type =
       std::ranges::find_if(store.facts(), [](const auto& fact) { return fact.first == "model_type"; });
   if (type == store.facts().end()) return;
-  for (const Family* family : all_families())
-    if (std::ranges::find(family->model_types, type->second) != family->model_types.end()) return;
-  if (Folder(store.root(), store.opening()).has_file(std::string(kMapName)))
-    return store.add_fact(std::string(kFamilyFact), cat("that of ", kMapName));
+  const bool has_map = Folder(store.root(), store.opening()).has_file(std::string(kMapName));
+  for (const Family* family : all_families()) {
+    if (std::ranges::find(family->model_types, type->second) == family->model_types.end()) continue;
+    if (!has_map) return;
+    return store.add_fact(
+        std::string(kFamilyFact),
+        cat("that of ", kMapName, ", which replaces rows of mckpt's own table of ", family->name));
+  }
+  if (has_map) return store.add_fact(std::string(kFamilyFact), cat("that of ", kMapName));
   std::optional<Nearest> near = nearest_family(store.root(), store.opening());
   store.add_fact(std::string(kFamilyFact), cat(kUnknownFamily, near ? cat("; ", nearest_text(*near)) : ""));
 }

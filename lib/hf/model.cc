@@ -8,7 +8,6 @@
 #include <cerrno>
 
 #include "core/base/error.h"
-#include "core/base/notes.h"
 #include "core/fsdp/rank_folders.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/draft_of_model.h"
@@ -21,6 +20,7 @@
 #include "io/json/json_file.h"
 #include "io/safetensors/index.h"
 #include "io/store/names/iteration_names.h"
+#include "io/store/open/two_formats.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
@@ -30,6 +30,7 @@
 #include "mappings/model/plain_family.h"
 #include "mappings/model/source_table.h"
 #include "mappings/needs.h"
+#include "mappings/registry.h"
 
 namespace mckpt::impl {
 namespace {
@@ -185,6 +186,10 @@ void read_mapped_config(HfModel& m, const Folder& folder, const HfModelOptions& 
   });
   m.config.family = &m.own->family();
   follow_rows(map, m.config.model);
+  if (!options.map_file.empty()) return;
+  for (const Family* own : all_families())
+    if (std::ranges::find(own->model_types, m.config.model.model_type) != own->model_types.end())
+      m.map_over = own->name;
 }
 
 // Pairs the parameters with the tensors of the weights, of mckpt's list, or of the index; without any of
@@ -233,6 +238,7 @@ HfModel open_hf_folder(std::unique_ptr<Store>& opened, const std::string& path,
   m.path = path;
   m.opening = options.files;
   m.expert_layout = options.expert_layout;
+  refuse_two_formats(folder);
   std::string index, list(kTensorTableName);
   bool weights = has_safetensors(folder, index);
   if (weights && is_adapter_folder(folder)) throw adapter_alone(folder);
@@ -342,36 +348,6 @@ void refuse_unlike_copies(const HfModel& model, int threads) {
       .file(model.path)
       .help(
           "if the model uses the tensor, set tie_word_embeddings to false in config.json; otherwise save the model without it");
-}
-
-namespace {
-
-void add_notes(Notes& notes, const AdaptedStore& view) {
-  notes.note(cat("the weights are those with an adapter in them: ", view.text()));
-  for (const std::string& text : view.notes()) notes.note(text);
-  for (const Finding& f : view.findings())
-    if (f.warning && f.code == Code::kContradiction) notes.warn(f.message);
-}
-
-}  // namespace
-
-Notes notes_of(const HfModel& model) {
-  Notes notes;
-  if (const AdaptedStore* view = model.store ? adapted_view(*model.store) : nullptr) add_notes(notes, *view);
-  if (const DequantizedStore* view = model.store ? dequantized_view(*model.store) : nullptr)
-    notes.note(cat("the weights are quantised (", quantized_text(*view), ") and read as ",
-                   dtype_name(view->values())));
-  else if (!model.config.quantized.empty())
-    notes.warn(cat(model.config.quantized, "; shapes and sizes are those of the model before quantisation"));
-  if (model.own)
-    for (const std::string& text : model.own->notes()) notes.note(text);
-  for (const std::string& text : model.map->notes()) notes.note(text);
-  const SourceTable& sources = model.map->sources();
-  for (const UnreadTensor& u : model.map->unread()) {
-    std::string copy = u.of < 0 ? "" : cat("is a copy of ", escaped(sources[u.of].name), " and ");
-    notes.note(cat(escaped(sources[u.tensor].name), " ", copy, "is not read: ", u.reason));
-  }
-  return notes;
 }
 
 }  // namespace mckpt::impl

@@ -43,6 +43,7 @@ struct HfModel {
   ExpertLayout expert_layout =
       ExpertLayout::kAuto;  // given by the options, or by an earlier conversion of the model
   std::string map_text;     // of the map file that applies; "" if there is none
+  std::string map_over;  // mckpt's own family whose table a map replaces that came with the folder; "": none
   HfConfig config;
   std::unique_ptr<Store> store;        // null: the folder has no weights
   std::unique_ptr<TensorTable> table;  // set if the folder has mckpt's list of tensors and no weights
@@ -91,6 +92,10 @@ std::optional<SafetensorsOriginal> original_files(const HfModel& model);
 
 // Inferred facts about the model, and the tensors that are not read.
 Notes notes_of(const HfModel& model);
+
+// A sentence about a map that came with the folder and replaces rows of mckpt's own table; "" if there is none.
+// Such a map decides where every weight goes, and whoever gives a folder to somebody can put one into it.
+std::string map_warning(const HfModel& model);
 
 // "lm_head.weight differs from model.embed_tokens.weight": the tensors that are known as copies of other
 // tensors but have other bytes. Such a tensor is lost, because only the other one is read. Empty for a model

@@ -9,6 +9,8 @@ import os
 import random
 import re
 import shutil
+import struct
+import zlib
 
 from mckpt_tests.checks import expect, expect_equal, finish, need
 from mckpt_tests.folders import difference, scratch
@@ -226,10 +228,64 @@ def refusals():
         expect("MC1203" in run.stderr and not os.path.exists(os.path.join(temporary.name, "refused", "release")), f"{args}: {run.stderr}")
 
 
+def with_name(archive, to, name):
+    """A copy of a single-file archive in which config.json has another name, which is not longer; all sums fit."""
+    with open(archive, "rb") as f:
+        data = bytearray(f.read())
+    rows_at, rows, at, size = struct.unpack_from("<4Q", data, 16)
+    names = bytes(data[at:at + size])
+    assert names.count(b"config.json") == 1 and len(name) <= 11
+    names = names.replace(b"config.json", name.encode())
+    data[at:at + len(names)] = names
+    struct.pack_into("<4Q", data, 16, rows_at, rows, at, len(names))
+    struct.pack_into("<I", data, 52, zlib.crc32(names))
+    struct.pack_into("<I", data, 56, zlib.crc32(data[:56]))
+    with open(to, "wb") as f:
+        f.write(data)
+    return to
+
+
+def names_of_mckpt():
+    """A file that has the name of a mark of a staging folder is refused before anything is written; deeper it is a file like any other."""
+    model, single = new("model"), new("model.h5")
+    os.mkdir(model)
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(os.path.join(TINY_MODEL, name), model)
+    mckpt("convert", "to-hdf5", model, single, "--single-file")
+    for name in (".done", ".plan", ".boot", ".replaces", ".done/a", ".replaces/x"):
+        for more in ((), ("--dry-run",)):
+            back = new("back")
+            run = run_mckpt("convert", "from-hdf5", with_name(single, new("named.h5"), name), back, "--no-sync", *more)
+            left = [f for f in os.listdir(temporary.name) if f in ("back", ".back.mckpt-tmp")]
+            expect(run.returncode == 3 and "MC1004" in run.stderr and f"'{name}'" in run.stderr and not left, f"{name}: {run.returncode} {run.stderr} {left}")
+    for name in ("a/.done", ".donee", ".plan.json"):
+        back = new("back")
+        mckpt("convert", "from-hdf5", with_name(single, new("named.h5"), name), back)
+        expect(filecmp.cmp(os.path.join(back, name), os.path.join(model, "config.json"), shallow=False), f"{name} is not what config.json was")
+
+
+def what_is_not_archived():
+    """Hidden files and folders beside the checkpoint are named, and only these are missing."""
+    model = new("with_more")
+    shutil.copytree(TINY_MODEL, model)
+    for name in (".gitattributes", "notes.txt", ".cache/x", "logs/x"):
+        os.makedirs(os.path.dirname(os.path.join(model, name)), exist_ok=True)
+        with open(os.path.join(model, name), "w") as f:
+            f.write(name)
+    said, back = mckpt("convert", "to-hdf5", model, new("more.h5"), "--single-file"), new("back")
+    expect("not in the archive: .cache/, .gitattributes, logs/\n" in said, said)
+    mckpt("convert", "from-hdf5", os.path.join(temporary.name, "more.h5"), back)
+    missing = {".gitattributes", ".cache", "logs", "mckpt_manifest.json"}
+    expect_equal("what is back", set(os.listdir(model)) - missing, set(os.listdir(back)) - missing)
+    expect("notes.txt" in os.listdir(back), "notes.txt is not back")
+
+
 types_of_safetensors()
 types_of_torch_save()
 shards()
 of_megatron()
 damage()
 refusals()
-finish(400)
+names_of_mckpt()
+what_is_not_archived()
+finish(420)

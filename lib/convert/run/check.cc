@@ -8,6 +8,7 @@
 #include "io/file/parallel.h"
 #include "io/output/output_files.h"
 #include "io/output/output_rules.h"
+#include "io/output/staging_marks.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
 #include "io/verify/manifest_check.h"
@@ -48,6 +49,8 @@ void check_result(const Conversion& conversion, const RunOptions& options) {
     rules.check_file(conversion.path);
     return StagedFile::check(conversion.path, file_staging(options), conversion.files[0].bytes);
   }
+  for (const OutputFile& file : conversion.files) refuse_own_name(file.name);
+  for (const std::string& name : conversion.beside.names()) refuse_own_name(name);
   rules.check_folder(conversion.path);
   if (conversion.tracker) StagedFile::check(conversion.tracker->path, {.replace = true}, 0);
   // One file more than the conversion has: the manifest.

@@ -168,6 +168,14 @@ LoraConfig config_beside(const Folder& folder) {
           .expected(cat("r ", found->rank, ", lora_alpha ", found->alpha, ", as in ", from))
           .found(cat("r ", config.rank, ", lora_alpha ", config.alpha, " in ", path))
           .help("remove the file that is not of this run");
+    } else if (std::string_view(path) != kTrainMeta) {  // which has these two numbers alone
+      if (const std::string key = unlike_entry(found->text, config.text); !key.empty())
+        throw Error(Code::kBadConfig,
+                    cat("two files beside the checkpoint say of its adapter another '", key, "'"))
+            .file(folder.path())
+            .expected(cat("what ", from, " says"))
+            .found(cat("something else in ", path))
+            .help("remove the file that is not of this run");
     }
   }
   if (found) return *std::move(found);

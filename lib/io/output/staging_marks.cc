@@ -11,9 +11,11 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "io/file/place.h"
 #include "io/file/retried.h"
+#include "io/listing/manifest.h"
 
 namespace mckpt::impl {
 namespace {
@@ -37,6 +39,14 @@ int write_all(int fd, std::string_view text) {
 }  // namespace
 
 bool is_staging_mark(std::string_view name) { return std::ranges::find(kMarks, name) != std::end(kMarks); }
+
+void refuse_own_name(std::string_view name) {
+  const std::string_view first = name.substr(0, name.find('/'));
+  if (!is_staging_mark(first) && name != kManifestName) return;
+  throw Error(Code::kBadPath, cat("the result would have a file '", escaped(name),
+                                  "': mckpt has a file of its own of that name in every result"))
+      .help("give the file another name in the source");
+}
 
 bool has_mark(const std::string& folder) {
   struct stat st;

@@ -22,6 +22,10 @@ inline constexpr std::string_view kPlanMark = ".plan", kDoneMark = ".done", kRep
 // Whether a name in a folder is a mark's, so not the name of a file of the result.
 bool is_staging_mark(std::string_view name);
 
+// Throws kBadPath for a file of a result, named by its path in it, that would be a mark or in a folder of that name,
+// or the manifest: it would be lost, or taken for what mckpt writes there.
+void refuse_own_name(std::string_view name);
+
 // Whether the folder has any of the marks, of whatever text.
 bool has_mark(const std::string& folder);
 // The text of a mark; "" if the folder does not have the mark, or it cannot be read.

@@ -113,6 +113,27 @@ def check_alpha(folder, scratch):
     wanted = merged(raw(source, scratch), 4.0)
     found = tensors(os.path.join(scratch, "twice"))
     expect(all(near(found[n], t) for n, t in wanted.items()), "the alpha of adapter_config.json is used")
+    # Another config beside it may say the same in other words, and nothing else that decides the sum.
+    first, second = os.path.join(source, "adapter_config.json"), os.path.join(source, "lora_adapter", "adapter_config.json")
+    config_json = os.path.join(source, "config.json")
+    shutil.copy(os.path.join(source, "huggingface", "config.json"), config_json)  # else the folder is an adapter's
+    same = {"use_rslora": False, "alpha_pattern": {}, "target_modules": None, "base_model_name_or_path": "x", "inference_mode": True}
+    for number, (more, key) in enumerate([(same, ""), ({"use_rslora": True}, "use_rslora"), ({"alpha_pattern": {"q_proj": 48}}, "alpha_pattern"),
+                                          ({"rank_pattern": {"q_proj": 1}}, "rank_pattern"), ({"exclude_modules": ["q_proj"]}, "exclude_modules"),
+                                          ({"layers_to_transform": [0]}, "layers_to_transform"), ({"target_modules": ["q_proj"]}, "target_modules")]):
+        for one, other in ((config, config | more), (config | more, config)):
+            for path, what in ((first, one), (second, other)):
+                with open(path, "w") as f:
+                    json.dump(what, f)
+            out = os.path.join(scratch, f"second{number}")
+            run = run_mckpt("export", source, out, "--overwrite")
+            if key:
+                expect(run.returncode > 0 and "MC2001" in run.stderr and f"'{key}'" in run.stderr and not os.path.exists(out), f"two of {key}: {run.stderr}")
+            else:
+                expect(run.returncode == 0, f"the same twice: {run.stderr}")
+    os.remove(first), os.remove(config_json)
+    with open(second, "w") as f:
+        json.dump(config, f)
     with open(meta, "w") as f:
         json.dump({"r": 3, "lora_alpha": 6}, f)
     run = run_mckpt("export", source, os.path.join(scratch, "none"))

@@ -162,8 +162,13 @@ bool check_model_folder(const Store& store, int threads, VerifyReport& report) {
       check_class(store, folder, report);
       return true;
     }
-    refuse_unlike_copies(open_hf_model(store.root(), {.files = store.opening()}), threads);
-    report.add({"model", Check::Status::kPass, store.tensor_count(), "tensors"}, {});
+    const HfModel model = open_hf_model(store.root(), {.files = store.opening()});
+    refuse_unlike_copies(model, threads);
+    std::vector<Finding> odd;
+    if (std::string warning = map_warning(model); !warning.empty())
+      odd.push_back({.code = Code::kContradiction, .message = std::move(warning), .warning = true});
+    const Check::Status status = status_of(odd);
+    report.add({"model", status, store.tensor_count(), "tensors"}, std::move(odd));
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
     judge_config(store, e, report);

@@ -32,8 +32,8 @@ class CompareSink final : public CopySink {
   // kCounted: what differs is counted afterwards, and its first place found: of a tensor that is known to
   // differ, the rest is not wanted. kOne: after one difference nothing is wanted.
   enum class Places : u8 { kFirst, kCounted, kOne };
-  // The job writes these chunks, into the files of the store. Both outlive this. `cast`: whether the job casts the
-  // items of a key, of which every NaN is equal to every other one; empty: it casts none.
+  // The job writes these chunks, into the files of the store. Both outlive this. `cast`: whether the job rounds the
+  // items of a key, of which every NaN is equal to every other one; empty: it rounds none.
   CompareSink(const Store& there, const ChunkList& chunks, Places places,
               std::function<bool(i32 key)> cast = {})
       : chunks_(chunks), bytes_(there, chunks), places_(places), cast_(std::move(cast)) {}

@@ -33,10 +33,10 @@ i64 bytes_of(const CopyJob& job) {
 
 bool is_of_files(Code code) { return code >= Code::kNotFound && code <= Code::kMixedSaves; }
 
-// Whether items of a key are cast before they are compared. Refers to the set.
-std::function<bool(i32 key)> cast_test(const std::set<i32>& cast) {
-  if (cast.empty()) return {};
-  return [&](i32 key) { return cast.contains(key); };
+// Whether items of a key are rounded before they are compared. Refers to the set.
+std::function<bool(i32 key)> round_test(const std::set<i32>& rounded) {
+  if (rounded.empty()) return {};
+  return [&](i32 key) { return rounded.contains(key); };
 }
 
 // A place in a file of the tested side. For bytes that are computed: the file that they are made of, and -1.
@@ -147,14 +147,14 @@ bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report
     computed |= values && values->is_rounded(e.tensor);
     auto [type, fresh] = types.try_emplace(e.key, compared.tested.dtype(e.tensor));
     if (!fresh) continue;
-    const DType stored = type->second;
     const std::vector<i64> made_of = compared.made_of(e.key);
     for (i64 t : made_of) {
-      if (compared.source.dtype(t) != stored) cast_.insert(e.key);
       const DType other = compared.source.dtype(t);
       if (counting_.all && is_castable(type->second) && is_castable(other))
         type->second = common_type(type->second, other).value_or(type->second);
     }
+    for (i64 t : made_of)
+      if (!holds_values_of(type->second, compared.source.dtype(t))) rounded_.insert(e.key);
     if (counting_.all && !made_of.empty())
       note_types(compared.name(e.key), stored_form(compared.tested, e.tensor),
                  forms_of(compared.source, made_of));
@@ -178,7 +178,7 @@ bool Comparison::run_in_types(const ComparedChunks& compared, VerifyReport& repo
                    counting_.first_decides ? CompareSink::Places::kOne
                    : counting_.all         ? CompareSink::Places::kCounted
                                            : CompareSink::Places::kFirst,
-                   cast_test(cast_));
+                   round_test(rounded_));
   ChunkJob all = compared.job(compared.chunks);
   std::vector<i32> rest;
   for (const Failure& failure : carry_out(all, sink, "compare", &lost_)) {
@@ -299,7 +299,7 @@ Comparison::Counts Comparison::counted_items(const ComparedChunks& compared, con
   ChunkJob job = compared.job(some);
   ItemTally::Within within;
   if (counting_.within) within = [&](i32 key) { return counting_.within(compared.name(key)); };
-  ItemTally tally(compared.tested, some, within, cast_test(cast_));
+  ItemTally tally(compared.tested, some, within, round_test(rounded_));
   carry_out(job, tally, "count", nullptr);  // what fails was reported when it was compared
   return tally.counts();
 }

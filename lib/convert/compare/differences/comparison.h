@@ -110,7 +110,7 @@ class Comparison {
   std::map<std::string, std::vector<std::string>> left_out_;  // by reason
   LostValues lost_;  // by casts of the source's values to the stored types
   std::vector<UnlikeTensor> unlike_;
-  std::set<i32> cast_;                 // keys of tensors that have another type than in the source
+  std::set<i32> rounded_;              // keys of tensors of types that lack values of the source
   std::vector<UnlikeTensor> types_;    // that the two sides store in two types
   std::vector<std::string> compared_;  // by callers, and by their values
   std::vector<Difference> counted_;    // by callers

@@ -92,7 +92,8 @@ class ReadSides {
       source_reader_.read(s, from, begin, end, [&](std::span<const u8> bytes, i64 at) {
         bytes = in_type(from, to, bytes, at);
         u8* own = &block_[at - first];
-        if (from != own_type) adopt_nans(to, bytes, {own, bytes.size()});
+        if (!holds_values_of(to, from) || !holds_values_of(to, own_type))
+          adopt_nans(to, bytes, {own, bytes.size()});
         if (counts) count({own, bytes.size()}, bytes, by, within, *counts);
         if (found < 0 && std::memcmp(own, bytes.data(), bytes.size()) != 0)
           found = note_first(own, bytes, at / item_bytes, to, t, counts);

@@ -58,6 +58,17 @@ std::string chosen_path(const Store& model, const std::string& path) {
   return below && is_folder(model.root(), model.opening()) ? model.root() : path;
 }
 
+// A map that came with a folder decides which tensor is compared with which: said in the line that diff has about
+// that, and as a note elsewhere.
+void tell_map(const HfModel& model, const CompareOptions& options, Sides& sides) {
+  const std::string warning = map_warning(model);
+  if (warning.empty()) return;
+  if (options.counting.all)
+    sides.compared_as += cat("; ", warning);
+  else
+    sides.notes.push_back(warning);
+}
+
 // The folder with the map of its model, whatever its files are.
 Opened table_in(std::unique_ptr<Store> folder, const std::string& path, const HfModelOptions& reading) {
   Opened out;
@@ -76,6 +87,7 @@ Sides sides_of_import(std::unique_ptr<Store> tested, std::unique_ptr<Store> sour
       .compared_as =
           "each tensor of the checkpoint with the one that converting the Hugging Face model would write"};
   out.source = table_of(*tested, std::move(source), paths.source, options);
+  tell_map(*out.source.table, options, out);
   const RunSetup setup{0, options.params_dtype.of(out.source.table->map->model())};
   out.tested = sharded_as(std::move(tested), out.source, opening_of_tested(options), setup);
   return out;
@@ -96,6 +108,7 @@ Sides sides_of_export(std::unique_ptr<Store> tested, std::unique_ptr<Store> sour
           "each tensor of the Hugging Face model with the one that exporting the checkpoint would write"};
   const std::string path = chosen_path(*tested, paths.tested);
   out.tested = table_in(std::move(tested), path, reading);
+  tell_map(*out.tested.table, options, out);
   out.source = sharded_as(std::move(source), out.tested, options.opening, {0, std::nullopt});
   return out;
 }

@@ -65,8 +65,9 @@ class Collection {
     for (const FolderEntry& e : out_.folders[0]->entries(below)) {
       std::string name = below.empty() ? e.name : cat(below, "/", e.name);
       bool hidden = e.name.starts_with('.') && !e.name.ends_with(".metadata");
-      if (hidden && !by_path_.contains(name)) continue;
-      if (!e.folder)
+      if (hidden && !by_path_.contains(name))
+        out_.left_out.push_back(e.folder ? cat(name, "/") : name);
+      else if (!e.folder)
         add(name);
       else if (!below.empty() || own_folders_.contains(e.name))
         add_entries(name);

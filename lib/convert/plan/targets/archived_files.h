@@ -3,7 +3,7 @@
 //   ckpt/.metadata, __0_0.distcp, common.pt, run_config.yaml     the files of the folder
 //   ckpt/hf_assets/config.json, tokenizer.json                   folders that belong to a checkpoint
 //   ckpt/mp_rank_00/model_optim_rng.pt                           folders with files of tensors
-//   ckpt/logs/                                                   left out, and named
+//   ckpt/logs/, .cache/, .gitattributes                          left out, and named
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ struct ArchivedFile {
 struct ArchivedFiles {
   std::vector<std::unique_ptr<const Folder>> folders;
   std::vector<ArchivedFile> files;    // in natural order
-  std::vector<std::string> left_out;  // folders, each with a slash at its end
+  std::vector<std::string> left_out;  // hidden files, and folders, each with a slash at its end
   std::string opened;                 // the file that is the checkpoint; "": the folder is
 
   // By file of the store, the number of the file.

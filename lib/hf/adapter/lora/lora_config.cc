@@ -28,6 +28,22 @@ constexpr int kMostRepeats = 3;
 constexpr std::string_view kStarts[] = {"gaussian", "eva", "orthogonal"};
 constexpr std::string_view kChangedBases[] = {"pissa", "olora", "corda", "loftq", "lora_ga"};
 
+// The entries beside the rank and alpha that decide which weights are changed, and by how much.
+constexpr std::string_view kDeciding[] = {"use_rslora",
+                                          "use_dora",
+                                          "fan_in_fan_out",
+                                          "lora_bias",
+                                          "rank_pattern",
+                                          "alpha_pattern",
+                                          "target_modules",
+                                          "exclude_modules",
+                                          "layers_to_transform",
+                                          "layers_pattern",
+                                          "modules_to_save",
+                                          "target_parameters",
+                                          "trainable_token_indices",
+                                          "ensure_weight_tying"};
+
 constexpr const char* kMergeThere = "merge it where it was trained (merge_and_unload), and save the model";
 
 template <std::size_t N>
@@ -68,6 +84,28 @@ double positive(const JsonValue& v, std::string_view key, bool whole) {
         .expected(whole ? "a whole number from 1 on" : "a positive number")
         .found(v.summary());
   return n;
+}
+
+// A value as a text that is equal for equal ones; "" for what is as if it were missing. The first of several
+// patterns that matches decides, so objects keep their order.
+std::string plain_text(const JsonValue* v) {
+  if (v == nullptr || v->is(JsonType::kNull)) return "";
+  if (v->is(JsonType::kBool)) return v->boolean("") ? "true" : "";
+  if (v->is(JsonType::kNumber)) return cat(v->real(""));
+  if (v->is(JsonType::kString)) return cat("'", v->string(""), "'");
+  std::string out;
+  auto add = [&](std::string_view part) { out += cat(part.size(), ":", part); };
+  if (v->is(JsonType::kObject)) {
+    for (const JsonMember& m : v->object("")) add(m.name), add(plain_text(&m.value));
+    return out;
+  }
+  std::vector<std::string> parts;
+  for (const JsonValue& item : v->array("")) parts.push_back(plain_text(&item));
+  const bool names =
+      std::ranges::all_of(v->array(""), [](const JsonValue& i) { return i.is(JsonType::kString); });
+  if (names) std::ranges::sort(parts);  // rows of tokens have an order
+  for (const std::string& part : parts) add(part);
+  return out;
 }
 
 double needed(const JsonValue& config, std::string_view key, bool whole) {
@@ -304,6 +342,13 @@ LoraConfig parse_lora_config(std::string_view text) {
   if (const JsonValue* base = entry(config, "base_model_name_or_path"))
     out.base = base->string("base_model_name_or_path");
   return out;
+}
+
+std::string unlike_entry(std::string_view one, std::string_view other) {
+  const JsonValue a = config_object(one), b = config_object(other);
+  for (std::string_view key : kDeciding)
+    if (plain_text(a.find(key)) != plain_text(b.find(key))) return std::string(key);
+  return "";
 }
 
 LoraConfig read_lora_config(const Folder& folder) {

@@ -209,6 +209,12 @@ class Pairing {
         throw Error(Code::kSourceShape, "a token of the config is none of the base's vocabulary")
             .expected(cat("0 to ", whole[0] - 1))
             .found(row);
+    if (a.tokens >= 0)
+      throw Error(Code::kUnaccounted, "rows of two modules are for one tensor of the base, which ties them")
+          .tensor(base_.store().name(t))
+          .expected("rows of the embedding or of the output layer")
+          .found(cat(escaped(adapter_.name(a.tokens)), " and ", escaped(adapter_.name(tokens))))
+          .help("merge it where it was trained (merge_and_unload), and save the model");
     a.tokens = tokens, a.token_rows = at->rows;
   }
 

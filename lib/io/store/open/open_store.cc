@@ -33,6 +33,7 @@
 #include "io/store/open/folder_look.h"
 #include "io/store/open/leads.h"
 #include "io/store/open/not_found.h"
+#include "io/store/open/two_formats.h"
 #include "io/store/open/verl_layout.h"
 #include "io/store/state_part.h"
 #include "io/store/store.h"
@@ -203,8 +204,10 @@ std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& o
   const FolderLook look(folder);
   if (opening.base && verl_adapter(folder).empty() && is_adapter_folder(folder))
     return opening.base->open(folder.path(), opening);
+  refuse_two_formats(folder);
+  const bool without_save = has_two_formats(folder);
   for (const Driver* driver : by_turn())
-    if (driver->is_folder(look))
+    if (driver->is_folder(look) && !(without_save && driver->family == FormatFamily::kDcp))
       if (std::unique_ptr<Store> store = driver->open_folder(look)) return store;
   return open_folder_of_folders(look);
 }

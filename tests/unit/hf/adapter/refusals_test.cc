@@ -222,6 +222,14 @@ TEST(Pairing, TakesRowsOfTokensThatTheConfigNames) {
              {"MC2005", "which tokens"});
   expect_all(opened({rows}, with(R"("trainable_token_indices": {"embed_tokens": [3, 10], "lm_head": [3]})")),
              {"MC2005", "has no rows of them", "lm_head, 1 row"});
+  // One tensor cannot take the rows of both: either would be lost.
+  const MadePart of_head = part("lm_head.token_adapter.trainable_tokens_delta", {2, 6});
+  for (const char* both : {R"("trainable_token_indices": {"embed_tokens": [3, 10], "lm_head": [2, 9]})",
+                           R"("trainable_token_indices": {"lm_head": [2, 9], "embed_tokens": [3, 10]})"}) {
+    expect_all(opened({rows, of_head}, with(both), kTied),
+               {"MC2005", "rows of two modules are for one tensor"});
+    EXPECT_EQ(opened({rows, of_head}, with(both)), "nothing");
+  }
   expect_all(opened({kA, kB}, with(R"("trainable_token_indices": [3])")),
              {"MC2005", "has no rows of them", "the embedding, 1 row"});
 }
