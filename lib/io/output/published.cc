@@ -1,20 +1,14 @@
 // Writes and judges the first line of .plan (io/output/staging_marks.h).
 #include "io/output/published.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "io/file/crc32.h"
 #include "io/file/file.h"
 #include "io/file/place.h"
-#include "io/file/retried.h"
 #include "io/listing/manifest.h"
 #include "io/output/staging_marks.h"
 #include "io/output/unfinished.h"
@@ -24,42 +18,32 @@ namespace {
 
 constexpr std::string_view kComplete = "complete ";
 
-// The text of the folder's manifest; nothing without one.
-std::optional<std::string> manifest_text(const std::string& folder) {
-  const std::string path = cat(folder, "/", kManifestName);
+bool is_file(const std::string& path, i64 bytes = -1) {
   struct stat st;
-  if (::lstat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return std::nullopt;
-  InputFile file(path);
-  std::vector<u8> bytes = file.read(0, file.size());
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return ::lstat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode) && (bytes < 0 || st.st_size == bytes);
 }
 
-std::string sum_of(const std::optional<std::string>& text) {
-  if (!text) return "-";
-  return crc32_text(crc32(0, {reinterpret_cast<const u8*>(text->data()), text->size()}));
+std::string manifest_path(const std::string& folder) { return cat(folder, "/", kManifestName); }
+
+std::string complete_text(const std::string& folder, std::string_view plan) {
+  return cat(kComplete, folder_identity(folder), is_file(manifest_path(folder)) ? " listed\n" : " unlisted\n",
+             plan);
 }
 
-std::string complete_text(const std::string& folder, std::string_view plan,
-                          const std::optional<std::string>& manifest) {
-  return cat(kComplete, folder_identity(folder), " ", sum_of(manifest), "\n", plan);
-}
-
-bool all_listed(const std::string& folder, const std::string& manifest) {
-  return std::ranges::all_of(parse_manifest(manifest).files, [&](const ManifestFile& listed) {
-    struct stat st;
-    return ::lstat(cat(folder, "/", listed.name).c_str(), &st) == 0 && S_ISREG(st.st_mode) &&
-           st.st_size == listed.bytes;
+// The last line of a manifest seals it, so that one that was cut lists nothing.
+bool all_listed(const std::string& folder) {
+  InputFile file(manifest_path(folder));
+  const std::vector<u8> text = file.read(0, file.size());
+  const Manifest manifest = parse_manifest({reinterpret_cast<const char*>(text.data()), text.size()});
+  return std::ranges::all_of(manifest.files, [&](const ManifestFile& listed) {
+    return is_file(cat(folder, "/", listed.name), listed.bytes);
   });
 }
 
 }  // namespace
 
 int mark_complete(const std::string& folder, std::string_view plan, bool durable) {
-  try {
-    return replace_plan(folder, complete_text(folder, plan, manifest_text(folder)), durable);
-  } catch (const Error&) {
-    return EIO;  // the manifest, which has just been written, cannot be read
-  }
+  return replace_plan(folder, complete_text(folder, plan), durable);
 }
 
 int mark_begun(const std::string& folder, std::string_view plan, bool durable) {
@@ -79,9 +63,9 @@ bool is_published(const std::string& folder, const std::string& plan) {
   const std::string text = read_mark(folder, kPlanMark);
   if (plan.empty() || plan == kNotResumed || !says_complete(text) || is_of_another_start(folder))
     return false;
+  if (text != complete_text(folder, plan)) return false;
   try {
-    const std::optional<std::string> manifest = manifest_text(folder);
-    return text == complete_text(folder, plan, manifest) && (!manifest || all_listed(folder, *manifest));
+    return !is_file(manifest_path(folder)) || all_listed(folder);
   } catch (const Error&) {
     return false;  // the manifest is damaged or cannot be read
   }

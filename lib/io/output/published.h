@@ -4,8 +4,8 @@
 //
 //   reshard 3f5a...e1           begun: some or all files may be holes
 //
-//   complete 1234 1763884800 5000 9c11ab52        all of it was written. The folder's identity, and the CRC-32
-//   reshard 3f5a...e1                             of its manifest ("-" without one)
+//   complete 1234 1763884800 5000 listed          all of it was written. The folder's identity, and whether it
+//   reshard 3f5a...e1                             has a manifest ("unlisted": it has none)
 //
 // A folder that got the name of a result in another way (an unfinished one that was moved there, a copy of a
 // published one that was not copied to the end) has another first line, or files that are not there.

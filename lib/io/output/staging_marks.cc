@@ -23,7 +23,7 @@ namespace {
 // In the order of removal: .plan, which says that something is left to do, is removed last.
 constexpr std::string_view kMarks[] = {kDoneMark, kReplacesMark, kBootMark, kPublishMark, kPlanMark};
 constexpr mode_t kOwnersMark = 0644;  // nobody else may say that work is done, whatever the umask allows
-constexpr std::size_t kMostBytes = 4096;
+constexpr std::size_t kMostBytes = 8192;
 
 std::string mark_path(const std::string& folder, std::string_view name) { return cat(folder, "/", name); }
 

@@ -8,7 +8,7 @@
 //   .replaces    the identity of the folder that had the name of the result when --overwrite began
 //   .boot        which start of the system it was, where data are written without fsync
 //
-// A mark is a small text: at most 4096 bytes of it are read.
+// A mark is a small text: at most 8192 bytes of it are read.
 #pragma once
 
 #include <string>
