@@ -24,7 +24,7 @@ struct NamedList {
   std::string_view name;
   std::span<const Row> LayerRows::*list;
 };
-constexpr NamedList kLists[] = {{"attention", &LayerRows::attention},
+constexpr NamedList kLayerLists[] = {{"attention", &LayerRows::attention},
                                 {"latent_attention", &LayerRows::latent_attention},
                                 {"gdn", &LayerRows::gdn},
                                 {"mamba", &LayerRows::mamba},
@@ -35,7 +35,7 @@ constexpr NamedList kLists[] = {{"attention", &LayerRows::attention},
 std::string_view kind_of(const MapRow& row) {
   if (row.layer.empty()) return layer_kind_of(row.megatron);
   std::vector<std::string_view> names;
-  for (const NamedList& l : kLists) {
+  for (const NamedList& l : kLayerLists) {
     if (l.name == row.layer) return l.name;
     names.push_back(l.name);
   }
@@ -98,7 +98,7 @@ void OwnFamily::add_once(const std::vector<MapRow>& rows, Stage stage) {
 void OwnFamily::add_layers(const std::vector<MapRow>& rows) {
   const std::string prefix(layer_prefix(rows[0].megatron));
   LayerRows& layer = layers_.emplace_back();
-  for (const NamedList& l : kLists) {
+  for (const NamedList& l : kLayerLists) {
     Rows made;
     for (const MapRow& row : rows) {
       if (layer_prefix(row.megatron) != prefix)

@@ -260,7 +260,7 @@ void SafetensorsTable::check_contiguous(i64 file_bytes) const {
                                             ? "there is a gap before the tensor's bytes (unreferenced data)"
                                             : "the tensor's offsets overlap those of another tensor")
           .tensor(name(t))
-          .offset(data_begin_ + begin)
+          .offset(in_file(begin))
           .expected(cat("data_offsets that begin at ", covered))
           .found(begin);
     covered = ends_[index(t)];
@@ -270,16 +270,16 @@ void SafetensorsTable::check_contiguous(i64 file_bytes) const {
   if (covered < data_bytes)
     throw Error(Code::kNotContiguous,
                 "trailing bytes after the last tensor: the header does not cover the file")
-        .offset(data_begin_ + covered)
-        .expected(cat("a file of ", data_begin_ + covered, " bytes"))
+        .offset(in_file(covered))
+        .expected(cat("a file of ", in_file(covered), " bytes"))
         .found(cat(file_bytes, " bytes"));
 }
 
 // Says how much of the file is there, and how many tensors are whole.
 void SafetensorsTable::throw_cut_short(i64 file_bytes) const {
-  i64 promised = data_begin_ + ends_[order_.back()];
+  i64 promised = in_file(ends_[order_.back()]);
   i64 hit = 0;
-  while (offset(hit) + bytes(hit) <= file_bytes) hit++;
+  while (in_file(ends_[index(hit)]) <= file_bytes) hit++;
   i64 present = std::max<i64>(0, file_bytes - data_begin_);
   i64 per_mille = static_cast<i64>(1000.0 * static_cast<double>(file_bytes) / static_cast<double>(promised));
   throw Error(Code::kCutShort, "the file is cut short (truncated): tensors reach beyond its end")

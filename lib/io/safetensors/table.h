@@ -9,6 +9,8 @@
 // at once.
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -44,7 +46,7 @@ class SafetensorsTable {
   std::string_view name(i64 tensor) const { return names_[index(tensor)]; }
   DType dtype(i64 tensor) const { return dtypes_[index(tensor)]; }
   std::span<const i64> dims(i64 tensor) const;
-  i64 offset(i64 tensor) const { return data_begin_ + begins_[index(tensor)]; }  // in the file
+  i64 offset(i64 tensor) const { return in_file(begins_[index(tensor)]); }
   i64 bytes(i64 tensor) const { return ends_[index(tensor)] - begins_[index(tensor)]; }
 
   const std::vector<std::pair<std::string, std::string>>& metadata() const { return metadata_; }
@@ -64,6 +66,10 @@ class SafetensorsTable {
   void check_extent();
   void fold_float4();
   void sort_by_offset();
+  // The place in the file of an offset of the header, which may be as large as a number can be.
+  i64 in_file(i64 offset) const {
+    return data_begin_ + std::min(offset, std::numeric_limits<i64>::max() - data_begin_);
+  }
   void check_contiguous(i64 file_bytes) const;
   [[noreturn]] void throw_cut_short(i64 file_bytes) const;
 

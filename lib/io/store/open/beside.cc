@@ -29,6 +29,9 @@ constexpr int kMostDepth = 8;
 constexpr std::size_t kMostEntries = 10'000;
 constexpr std::string_view kCheckpointSuffixes[] = {".safetensors", ".pkl", ".h5", ".hdf5"};
 
+constexpr std::string_view kFoldersOfTools[] = {".cache", ".git", ".ipynb_checkpoints", ".no_exist",
+                                                ".locks", ".huggingface"};
+
 bool is_checkpoint_file(std::string_view name) {
   return has_torch_suffix(name) ||
          std::ranges::any_of(kCheckpointSuffixes, [&](std::string_view s) { return name.ends_with(s); });
@@ -114,10 +117,20 @@ class BesideList {
     std::stable_partition(entries.begin(), entries.end(), std::not_fn(is_linked));
     for (const FolderEntry& e : entries) {
       if (full_) return;
-      if (e.name.starts_with('.')) continue;
       std::string path = joined(name, e.name);
+      if (e.name.starts_with('.')) {
+        hidden(path, e);
+        continue;
+      }
       e.folder ? sub_folder(path, e.name, depth) : file(path, e.name);
     }
+  }
+
+  // A hidden name hides nothing that a program could load.
+  void hidden(const std::string& path, const FolderEntry& e) {
+    if (e.folder && std::ranges::find(kFoldersOfTools, e.name) == std::end(kFoldersOfTools))
+      add(path, Beside::Kind::kOther, "a hidden folder");
+    if (!e.folder && is_checkpoint_file(e.name)) file(path, e.name);
   }
 
   void sub_folder(const std::string& path, const std::string& name, int depth) {

@@ -5,7 +5,8 @@
 //   run/  pytorch_model_fsdp_0/  scheduler.bin    trainer_state.json  README.md
 //         kCheckpoint            read by a store  kJson               kOther
 //
-// Hidden files and folders belong to tools and are not looked at. Only names are read, no contents, except to
+// Hidden files belong to tools, unless they have the name of a checkpoint; hidden folders are listed as one
+// thing, but for those of tools that are known. Only names are read, no contents, except to
 // recognise a folder as a checkpoint by the names in it.
 #pragma once
 

@@ -119,6 +119,19 @@ TEST(SafetensorsTable, RefusesEachBreachOfTheFormat) {
     EXPECT_EQ(fault(c.header, c.data_bytes).substr(0, c.expected.size()), c.expected) << c.header;
 }
 
+TEST(SafetensorsTable, OffsetsMayBeAsLargeAsNumbersCanBe) {
+  const std::string most = "9223372036854775807";
+  EXPECT_EQ(
+      fault(cat("{\"a\":{\"dtype\":\"I64\",\"shape\":[0],\"data_offsets\":[", most, ",", most, "]}}"), 0)
+          .substr(0, 6),
+      "MC1104");
+  EXPECT_EQ(fault(cat("{\"a\":{\"dtype\":\"U8\",\"shape\":[", most, "],\"data_offsets\":[0,", most,
+                      "]},\"b\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[", most, ",", most, "]}}"),
+                  0)
+                .substr(0, 6),
+            "MC1101");
+}
+
 TEST(SafetensorsTable, ChecksTheLengthBeforeItAllocates) {
   auto length = [](u64 n) {
     std::string out;
