@@ -6,9 +6,21 @@
 #include <set>
 #include <unordered_map>
 
+#include "api/boundary.h"
 #include "api/c_call.h"
 #include "api/public_json.h"
 #include "api/settings.h"
+
+// A name that ends at its NUL would be another tensor's, and the names behind it would be those of the tensors
+// before them.
+static void refuse_nul(const std::string& name) {
+  if (name.find('\0') == name.npos) return;
+  throw mckpt::impl::to_public(
+      mckpt::impl::Error(mckpt::impl::Code::kOddName,
+                         "the name of a tensor holds a NUL, at which C and Python end a text")
+          .tensor(name)
+          .help("rename the tensor; the program and C++ read it as it is"));
+}
 
 // The tensors as lists, in natural order of their names.
 struct TensorLists {
@@ -19,6 +31,7 @@ struct TensorLists {
   explicit TensorLists(const mckpt::Checkpoint& c) {
     std::unordered_map<std::string, std::int64_t> numbers;
     for (const std::string& name : c.names()) {
+      refuse_nul(name);
       mckpt::Tensor t = c.tensor(name);
       numbers.emplace(name, std::ssize(ranks));
       name_at.push_back(names.size()), dtype_at.push_back(dtypes.size()), shape_at.push_back(shapes.size());

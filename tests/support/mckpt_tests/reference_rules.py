@@ -151,6 +151,7 @@ def has_name_twice(data, ours, theirs):
 Safetensors.rules = [
     Rule("a name twice", "reference", "two entries of one name: serde keeps the last, other readers the first; mckpt refuses what can be read in two ways",
          ours=r"^MC1(003|10[1-4])", also=has_name_twice),
+    Rule("names with NUL", "reference", "the interface for C and Python ends texts at NUL, and refuses such a name", ours=r"^MC1111 .*holds a NUL"),
     Rule("minus zero", "mckpt", "`-0` is an integer for mckpt and for Python, a float for serde", theirs="floating point `-0.0`"),
 ]
 
@@ -308,6 +309,7 @@ Torch.rules = [
     Rule("a key twice", "reference", "of two entries with one key Python keeps the last", ours=r"^MC1210 .*in one dict the key"),
     Rule("types of arguments", "reference", "torch takes a number, a tuple or a bool where its writers put a text, a dict or an integer (judges/torch_refuses has the list)",
          ours=r"^MC1210 (the metadata of a tensor is not a dict|the key of a storage is of the wrong type|.* is of the wrong type)"),
+    Rule("names with NUL", "reference", "the interface for C and Python ends texts at NUL, and refuses such a name", ours=r"^MC1111 .*holds a NUL"),
     Rule("open marks", "reference", "Python takes the top of the stack though marks are open below it; no writer leaves any", ours=r"^MC1210 .*open marks on its stack"),
     Rule("quantised views", "reference", "torch's _rebuild_qtensor does not look at the bounds of the storage: it reads memory behind it", ours=r"^MC1223 .*out of the bounds",
          also=lambda data, ours, theirs: any(b"_rebuild_qtensor" in pickle for pickle in pickles_of(data))),

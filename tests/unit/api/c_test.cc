@@ -180,6 +180,19 @@ TEST(ApiC, ReportsFindingsAsLines) {
   mckpt_report_free(report);
 }
 
+// The texts of the table end at a NUL: the names behind such a one would be those of other tensors.
+TEST(ApiC, RefusesNamesWithNul) {
+  impl::TempFolder t;
+  std::string header = R"({"a\u0000b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                       R"("c":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})";
+  std::string length(8, '\0');
+  length[0] = static_cast<char>(header.size());
+  std::string file = t.put("x.safetensors", length + header + "12");
+  std::string text = error_text([&](mckpt_error** e) { mckpt_open(file.c_str(), nullptr, e); }, 3);
+  EXPECT_NE(text.find("the name of a tensor holds a NUL"), std::string::npos) << text;
+  EXPECT_NE(text.find("a\\x00b"), std::string::npos) << text;
+}
+
 TEST(ApiC, RefusesSettingsThatDoNotExist) {
   auto planned = [](const char* kind, std::vector<const char*> settings, int status) {
     settings.push_back(nullptr);
