@@ -6,6 +6,7 @@
     unlike(first, again)                   "" or the first thing in which they differ
 """
 import dataclasses
+import functools
 import hashlib
 import os
 import re
@@ -66,6 +67,10 @@ def said_and_written(words, in_order, at=None, timeout=240):
     there afterwards, of JSON the text. `{j}` and `{memory}` among the words become the options of the order."""
     options = {"{j}": ["-j", str(in_order.threads)], "{memory}": ["--max-memory", in_order.memory] if in_order.memory else []}
     words = [text for word in map(str, words) for text in options.get(word, [word])]
+    # A busy machine shows progress after a while, and starts ranks late.
+    words += ["--progress", "none"]
+    if in_order.ranks > 1 and takes_rank_timeout(*words[:2 if words[0] == "convert" else 1]):
+        words += ["--rank-timeout", "180"]
     with tempfile.TemporaryDirectory(prefix="run_", dir=at) as folder:
         done = subprocess.run([*in_order.front(), MCKPT, *words], cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout,
                               env={**os.environ, "COLUMNS": "120", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"})
@@ -77,6 +82,11 @@ def said_and_written(words, in_order, at=None, timeout=240):
                 data = f.read()
             out[name] = told(data) if name.endswith(".json") else hashlib.sha256(steady(data) if name.endswith(".html") else data).hexdigest()
     return out
+
+
+@functools.cache
+def takes_rank_timeout(*command):
+    return b"--rank-timeout" in subprocess.run([MCKPT, *command, "--help-all"], capture_output=True, check=True).stdout
 
 
 def told(text):
