@@ -1,4 +1,4 @@
-// What people are told about a model before anything is done with it.
+// Notes and warnings about a model, which people read before anything is done with it.
 #include "core/base/error_code.h"
 #include "core/base/notes.h"
 #include "core/base/text.h"

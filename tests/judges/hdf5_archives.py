@@ -248,9 +248,7 @@ def with_name(archive, to, name):
 def names_of_mckpt():
     """A file that has the name of a mark of a staging folder is refused before anything is written; deeper it is a file like any other."""
     model, single = new("model"), new("model.h5")
-    os.mkdir(model)
-    for name in ("config.json", "model.safetensors"):
-        shutil.copy(os.path.join(TINY_MODEL, name), model)
+    shutil.copytree(TINY_MODEL, model)
     mckpt("convert", "to-hdf5", model, single, "--single-file")
     for name in (".done", ".plan", ".boot", ".replaces", ".done/a", ".replaces/x"):
         for more in ((), ("--dry-run",)):

@@ -98,7 +98,8 @@ def save(judge, value, legacy, protocol, label):
     torch.save(value, path, pickle_protocol=protocol, _use_new_zipfile_serialization=not legacy)
     if legacy and judge.random.random() < 0.5:
         note_big_endian(path)
-        want = {name: row(t) for name, t in tensors_of(torch.load(path, weights_only=False))}
+        if all(t.dtype in OLDER for _, t in tensors):  # torch writes the other types in this form, and cannot read them
+            want = {name: row(t) for name, t in tensors_of(torch.load(path, weights_only=False))}
         label += ", noted as big-endian"
     judge.expect(path, want, label)
 

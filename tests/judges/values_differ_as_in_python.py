@@ -78,7 +78,7 @@ GROUPS = {
     "lists of boxes": [[ShardMetadata([0], [2], "rank:0/cpu")], [ShardMetadata([2], [2], "rank:0/cpu")],
                        [ShardMetadata([0], [2], "rank:0/cpu"), ShardMetadata([2], [2], "rank:1/cpu")]],
 }
-# A storage that is no tensor's: the legacy form has no directory by which it is found.
+# Storages without a tensor: the legacy form has no directory by which they are found.
 STORAGES = {"storages": [storage(1, 2), storage(1, 3), storage(1, 2, 3)], "storages in a list": [[storage(1, 2)], [storage(1, 3)]]}
 
 

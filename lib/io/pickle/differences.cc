@@ -125,8 +125,8 @@ class Walk {
 
   using Entries = std::map<std::string, PickleEntry>;
 
-  // By the code of the key. Of keys that are equal to Python, a dict keeps the first, with the last value. A
-  // set's items are keys alone.
+  // By the code of the key. A dict keeps the first of the keys that are equal to Python, with the last value. The
+  // items of a set are keys alone.
   Entries by_code(PickleValue v) {
     Entries joined, out;
     for (PickleValue item : v.items()) joined.try_emplace(python_.of(item), PickleEntry{item, {}});

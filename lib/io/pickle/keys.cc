@@ -1,5 +1,5 @@
-// A code is a letter and a value. A container's is a digest of the codes of its parts, each behind its length;
-// those of sets and dicts are sorted.
+// A code is a letter and a value. The code of a container is a digest of the codes of its parts, each behind its
+// length; sets and dicts have their parts sorted.
 #include "io/pickle/keys.h"
 
 #include <algorithm>

@@ -15,7 +15,7 @@
 
 namespace mckpt::impl {
 
-// Codes of values of any pickles; remembers those of containers, so that shared ones cost nothing more.
+// Makes the codes. It keeps the codes of containers, so that shared containers cost nothing more.
 class PickleCodes {
  public:
   // By value and type (1, 1.0 and True are three; tuple and torch.Size are two), or as Python finds a key.

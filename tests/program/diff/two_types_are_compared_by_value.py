@@ -57,7 +57,7 @@ with tempfile.TemporaryDirectory() as scratch:
     BYTES["U32"].append(struct.pack("<I", 2**32 - 1)), BYTES["I64"].append(struct.pack("<q", 2**32 - 1)), BYTES["I64"].append(struct.pack("<q", -1))
     a, b, c = write(place("a"), "U32", [4]), write(place("b"), "I64", [4]), write(place("c"), "I64", [5])
     expect(kinds(a, b) == [(["cast"], [], 1)] * 2 and kinds(a, c) == [(["cast", "values"], [1], 0)] * 2, f"{kinds(a, b)} {kinds(a, c)}")
-    # A NaN has bits: a type that has all values of the other has those of its NaNs too, and one that rounds takes each for each.
+    # A NaN keeps its bits in a type that has all values of the other; a cast that rounds takes each NaN for every other.
     BYTES["BF16"].append(b"\xc0\x7f"), BYTES["F32"].append(b"\0\0\xc0\x7f"), BYTES["F32"].append(b"\1\0\xc0\x7f"), BYTES["F32"].append(b"\0\0\xc0\xff")
     a, b, c, d = write(place("a"), "BF16", [4]), write(place("b"), "F32", [4]), write(place("c"), "F32", [5]), write(place("d"), "F32", [6])
     expect(kinds(a, b) == [(["cast"], [], 1)] * 2, f"{kinds(a, b)}")

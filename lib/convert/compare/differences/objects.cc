@@ -158,8 +158,8 @@ class Objects {
                         .message = only_in((of_path ? found_ : expected_).store(), "object")});
   }
 
-  // Equal bytes have equal values and need not be parsed, where they are all: a pickle that is no archive can
-  // refer to storages elsewhere in its file.
+  // Equal bytes need not be parsed, unless the record is a bare pickle: it can refer to storages elsewhere in its
+  // file.
   // `side`: whose bytes are read.
   bool same_bytes(i64 expected, i64 found, const Side*& side) const {
     const Object *a = expected_.record(expected), *b = found_.record(found);

@@ -118,7 +118,7 @@ TEST(PickleKeys, HaveNamesOfTheirOwn) {
   EXPECT_EQ(name("K\7."), "7");
   EXPECT_EQ(name("K\1X\1\0\0\0a\x86."s), "(1, 'a')");
   EXPECT_EQ(name("C\4a'\\\xff."), "b'a\\'\\\\\\xff'");
-  // Of what a line shortens, the name has a digest.
+  // The name has a digest where a line shortens the key.
   EXPECT_NE(name("X\1\0\0\0aC\1b\x86."s), name("X\1\0\0\0aC\1c\x86."s));
   EXPECT_EQ(name("X\1\0\0\0aC\1b\x86."s), name("X\1\0\0\0aC\1b\x86."s));
   EXPECT_TRUE(name("X\1\0\0\0aC\1b\x86."s).starts_with("('a', <1 byte>)~"));
@@ -127,7 +127,7 @@ TEST(PickleKeys, HaveNamesOfTheirOwn) {
   EXPECT_NE(name("X\6\0\0\0a', 'bX\1\0\0\0c\x86."s), name("X\1\0\0\0aX\6\0\0\0b', 'c\x86."s));
 }
 
-// What is copied has the type that was read.
+// A copy has the type that was read.
 TEST(PickleCopies, KeepTypesAndAttributes) {
   const std::string kValues[] = {"(K\1\x91.",
                                  "\x8f(K\1\x90.",
