@@ -11,7 +11,7 @@
 #include "api/public_json.h"
 #include "api/settings.h"
 
-// A name that ends at its NUL would be another tensor's, and the names behind it would be those of the tensors
+// A name that ends at its NUL would be another tensor's, and the names behind it would belong to the tensors
 // before them.
 static void refuse_nul(const std::string& name) {
   if (name.find('\0') == name.npos) return;

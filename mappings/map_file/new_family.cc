@@ -25,11 +25,11 @@ struct NamedList {
   std::span<const Row> LayerRows::*list;
 };
 constexpr NamedList kLayerLists[] = {{"attention", &LayerRows::attention},
-                                {"latent_attention", &LayerRows::latent_attention},
-                                {"gdn", &LayerRows::gdn},
-                                {"mamba", &LayerRows::mamba},
-                                {"dense", &LayerRows::dense},
-                                {"moe", &LayerRows::moe}};
+                                     {"latent_attention", &LayerRows::latent_attention},
+                                     {"gdn", &LayerRows::gdn},
+                                     {"mamba", &LayerRows::mamba},
+                                     {"dense", &LayerRows::dense},
+                                     {"moe", &LayerRows::moe}};
 
 // pre: the row is one of a layer. Throws kBadMap for a kind that does not exist.
 std::string_view kind_of(const MapRow& row) {

@@ -33,8 +33,7 @@ class CardChecker {
       : card_(card), path_(path), options_(options), observer_(observer), changed_(card) {
     const std::optional<struct stat> st = stat_of(path);
     bool is_folder = st && S_ISDIR(st->st_mode);
-    if (!st)
-      throw Error(Code::kNotFound, "there is no such file or folder").file(path);
+    if (!st) throw Error(Code::kNotFound, "there is no such file or folder").file(path);
     if (is_folder == card.single_file)
       throw Error(Code::kUsage, is_folder ? "the card is of one file" : "the card is of a folder")
           .found(escaped(path));

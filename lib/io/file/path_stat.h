@@ -9,9 +9,9 @@
 
 namespace mckpt::impl {
 
-// Of the place where links lead. Throws kReadFailed.
+// The facts of the place where links lead. Throws kReadFailed.
 std::optional<struct stat> stat_of(const std::string& path);
-// Of a link itself. Throws kReadFailed.
+// The facts of a link itself. Throws kReadFailed.
 std::optional<struct stat> lstat_of(const std::string& path);
 
 inline bool leads_to_folder(const std::string& path) {

@@ -45,7 +45,7 @@ def read(page):
 
 
 def merged(old, new):
-    """The rows of `old` whose part was not measured anew, and those of `new`; a part that could not run replaces nothing."""
+    """The rows of `old` whose part was not measured anew, and the rows of `new`; a part that could not run replaces nothing."""
     ran = {(row.promise, row.part) for row in new if row.is_measured}
     kept = [row for row in old if (row.promise, row.part) not in ran]
     have = {(row.promise, row.part) for row in kept}

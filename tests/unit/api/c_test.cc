@@ -180,7 +180,7 @@ TEST(ApiC, ReportsFindingsAsLines) {
   mckpt_report_free(report);
 }
 
-// The texts of the table end at a NUL: the names behind such a one would be those of other tensors.
+// The texts of the table end at a NUL: the names behind such a text would belong to other tensors.
 TEST(ApiC, RefusesNamesWithNul) {
   impl::TempFolder t;
   std::string header = R"({"a\u0000b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"

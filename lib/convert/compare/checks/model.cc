@@ -106,7 +106,7 @@ bool declares_codes(const Store& store) {
 // An error of opening the model is a problem where tensors and config are not of one model, and a warning where
 // the config by itself cannot be understood: transformers may have a default for what is missing there. Weights
 // that the config declares quantised in a way that is not decoded have a check of their own.
-// What the disk did not give at this moment is thrown: nothing is known of the config.
+// An error of the disk at this moment is thrown: nothing is known of the config.
 void judge_config(const Store& store, const Error& e, VerifyReport& report) {
   if (e.is_of_the_moment()) throw e;
   const bool declared = e.code() == Code::kQuantized && declares_codes(store);

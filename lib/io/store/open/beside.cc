@@ -29,8 +29,8 @@ constexpr int kMostDepth = 8;
 constexpr std::size_t kMostEntries = 10'000;
 constexpr std::string_view kCheckpointSuffixes[] = {".safetensors", ".pkl", ".h5", ".hdf5"};
 
-constexpr std::string_view kFoldersOfTools[] = {".cache", ".git", ".ipynb_checkpoints", ".no_exist",
-                                                ".locks", ".huggingface"};
+constexpr std::string_view kFoldersOfTools[] = {".cache",    ".git",   ".ipynb_checkpoints",
+                                                ".no_exist", ".locks", ".huggingface"};
 
 bool is_checkpoint_file(std::string_view name) {
   return has_torch_suffix(name) ||

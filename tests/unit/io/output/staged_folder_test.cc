@@ -226,7 +226,8 @@ TEST(StagedFolder, EndsWhatWasPublished) {
                  Error);
   }
   fs::remove(temp.at("out/.boot"));
-  EXPECT_EQ(content(temp.at("out")), cat(".plan=complete ", folder_identity(temp.at("out")), " unlisted\nplan x=1"));
+  EXPECT_EQ(content(temp.at("out")),
+            cat(".plan=complete ", folder_identity(temp.at("out")), " unlisted\nplan x=1"));
   EXPECT_TRUE(StagedFolder::is_begun(temp.at("out")));
   for (const StagedFolder::Options& options : {kNew, kResume})
     EXPECT_EQ(code_of([&] { StagedFolder(temp.at("out"), options, "another plan"); }), "MC3003");

@@ -76,7 +76,7 @@ TEST(FsdpTable, ReadsWhatItWrites) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_EQ(trips, 232);
+  EXPECT_GE(trips, 238);
 }
 
 }  // namespace fsdp_table_test

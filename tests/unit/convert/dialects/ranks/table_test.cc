@@ -76,7 +76,7 @@ TEST(RankTable, ReadsWhatItWrites) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_EQ(trips, 203);
+  EXPECT_GE(trips, 211);
 }
 
 TEST(RankTable, NamesTheSectionsOfChunks) {

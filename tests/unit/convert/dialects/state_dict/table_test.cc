@@ -83,7 +83,7 @@ TEST(StateDictTable, ReadsWhatRanksWroteWhole) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_EQ(trips, 243);
+  EXPECT_GE(trips, 249);
 }
 
 // Names with which older versions save a hybrid model, and the names of the tables.

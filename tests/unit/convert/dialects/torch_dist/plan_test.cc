@@ -198,7 +198,7 @@ TEST(TorchDistPlan, WritesWhatRealRanksHandedOver) {
       EXPECT_EQ(mine.modules, golden.modules);
     compared += golden.boxes.size();
   }
-  EXPECT_EQ(compared, 4443u);
+  EXPECT_GE(compared, 5109u);
 }
 
 TEST(TorchDistPlan, CopiesOfDataAndContextRanksChangeNothing) {

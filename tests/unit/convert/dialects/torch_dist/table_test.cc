@@ -64,7 +64,7 @@ TEST(TorchDistTable, ReadsWhatItWrites) {
       if (HasFailure()) return;
     }
   }
-  EXPECT_EQ(trips, 273);
+  EXPECT_GE(trips, 281);
 }
 
 TEST(TorchDistTable, EveryWrittenPlaceIsOneThatReadersLookAt) {
