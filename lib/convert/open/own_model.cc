@@ -316,6 +316,8 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
     model.adapted = adapted_view(*(source = unwrapped_model(std::move(source))));
   if (!options.keep_names || options.assets)
     model.folder = find_model_folder(*source, options.source, options.assets);
+  if (model.folder.around)
+    model.notes.note(cat("assets  of ", escaped(model.folder.path, 4096), ", the folder around the checkpoint"));
   if (options.complete) refuse_unknown(*source, model.folder);
   KnownTensors own_tensors = listed_tensors(model.folder, source->opening());
   amend(own_tensors, *source);

@@ -65,6 +65,7 @@ ModelFolder model_folder_beside(const Store& store, const std::string& source) {
   std::string inner = is_folder(store.root(), store.opening()) ? store.root() : folder_around(store.root());
   for (const std::string& place : {inner, source, folder_around(inner)}) {
     if (!is_folder(place, store.opening())) continue;
+    out.around = place != inner && place != source;
     for (std::string_view apart :
          {std::string_view("huggingface"), std::string_view("model/huggingface"), kAssetsFolder})
       if (std::string path = cat(place, "/", apart); out.path.empty() && has_config(path, store.opening()))
@@ -75,7 +76,7 @@ ModelFolder model_folder_beside(const Store& store, const std::string& source) {
     out.of_a_run = format_family(store.format()) != FormatFamily::kSafetensors;
     return out;
   }
-  return out;
+  return {};
 }
 
 void require_config(const std::string& assets, const OpenOptions& opening) {

@@ -27,6 +27,7 @@ struct OpenOptions;
 struct ModelFolder {
   std::string path;                // the folder with config.json; "": none was found
   bool of_a_run = false;           // the folder has other files of a training run too
+  bool around = false;             // it is outside of the checkpoint: others may have written it
   std::optional<HfConfig> config;  // none: there is no config.json, or of a model that no table knows
   std::string model_type;          // as config.json has it
   std::string architecture;        // the first of its architectures; "" if it has none
