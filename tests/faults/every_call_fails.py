@@ -94,7 +94,7 @@ def look(words, answer, call, n, what):
         return ""
     shown = f"exit status {result.returncode}: {said[-400:]!r}"
     told = re.search(r"(error|problem)\[MC(?!99)", said) and result.returncode in (1, *STATUSES)
-    restricted = result.returncode == 0 and re.search(r"not read: \S[^$]*: sound, but|: sound, with warnings, but", said)
+    restricted = result.returncode == 0 and re.search(r"not (read|compared)[: ]\S[^$]*: sound(, with warnings)?, but", said) and said != steady(answer)
     return "" if (told or restricted) and what not in HARMLESS else shown
 
 

@@ -115,7 +115,7 @@ struct CommandLine::Impl {
     HelpPage::Row& row = declare(names, "", text);
     return noted(app.add_flag(all_names(row), value, text)->disable_flag_override(), row);
   }
-  // Without a word an option would be taken for one that is not given. A GLOB or a pattern can be empty.
+  // Without a word an option would be taken for one that is not given. Positional arguments do not come here.
   static std::string word_of(const std::string& given, const std::string& option) {
     std::string word = unshielded(given);
     if (word.empty()) throw Error(Code::kUsage, cat(option, " needs a value that is not empty")).found("''");

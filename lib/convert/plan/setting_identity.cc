@@ -31,7 +31,7 @@ void set_run(PlanIdentity& identity, const Grid& grid, const FsdpSetup& fsdp, co
   identity.set("engine", engine_name(fsdp.engine)).set("strategy", strategy_name(fsdp.strategy));
   identity.set("fsdp_unit", units_text(fsdp));
   identity.set("fsdp_units_for", fsdp.unit_scope == UnitScope::kFullShardOnly ? "full" : "sharded");
-  identity.set("fp8_recipe", static_cast<i64>(fsdp.fp8));
+  identity.set("fp8_recipe", fp8_recipe_name(fsdp.fp8));
   identity.set("bucket_size", fsdp.bucket_items).set("freeze", frozen.text());
 }
 

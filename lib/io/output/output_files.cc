@@ -114,7 +114,7 @@ int OutputFiles::open_inside(const std::string& name, int flags) const {
   if (folder != folder_fd_) close_quietly(folder);
   struct stat st;
   if (fd < 0) return -1;
-  if (::fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1) return fd;
+  if (::fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink <= 1) return fd;
   ::close(fd);
   errno = EMLINK;
   return -1;

@@ -20,7 +20,6 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr const char* kProbe = ".owner";
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
 [[noreturn]] void refuse(const std::string& folder, const std::string& what, const std::string& help) {
@@ -31,19 +30,19 @@ constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 bool is_own(const std::string& path, EntryKind kind, const struct stat& whole) {
   struct stat st;
   if (::lstat(path.c_str(), &st) != 0 || st.st_uid != whole.st_uid) return false;
-  return kind == EntryKind::kFolder ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode) && st.st_nlink == 1;
+  return kind == EntryKind::kFolder ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode) && st.st_nlink <= 1;
 }
 
 }  // namespace
 
 void refuse_of_others(int fd, const std::string& folder) {
   struct stat st, made;
-  ::unlinkat(fd, kProbe, AT_REMOVEDIR);  // of a run that was killed here
-  int error = ::fstat(fd, &st) != 0 || ::mkdirat(fd, kProbe, 0777) != 0 ||
-                      ::fstatat(fd, kProbe, &made, AT_SYMLINK_NOFOLLOW) != 0
+  ::unlinkat(fd, kOwnerProbe.data(), AT_REMOVEDIR);  // of a run that was killed here
+  int error = ::fstat(fd, &st) != 0 || ::mkdirat(fd, kOwnerProbe.data(), 0777) != 0 ||
+                      ::fstatat(fd, kOwnerProbe.data(), &made, AT_SYMLINK_NOFOLLOW) != 0
                   ? errno
                   : 0;
-  if (::unlinkat(fd, kProbe, AT_REMOVEDIR) != 0 && error == 0) error = errno;
+  if (::unlinkat(fd, kOwnerProbe.data(), AT_REMOVEDIR) != 0 && error == 0) error = errno;
   if (error == EACCES || error == EPERM || (error == 0 && made.st_uid != st.st_uid))
     refuse(
         folder,

@@ -18,6 +18,8 @@ namespace mckpt::impl {
 
 inline constexpr std::string_view kPlanMark = ".plan", kDoneMark = ".done", kReplacesMark = ".replaces",
                                   kBootMark = ".boot", kPublishMark = ".publish";
+// A folder that is made for a moment, to see whose it is.
+inline constexpr std::string_view kOwnerProbe = ".owner";
 
 // Whether a name in a folder is a mark's, so not the name of a file of the result.
 bool is_staging_mark(std::string_view name);

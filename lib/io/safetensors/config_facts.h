@@ -15,7 +15,8 @@ class Folder;
 class Store;
 struct Finding;
 
-// Adds facts to the store. A file that cannot be read becomes a warning; a failure of the moment is thrown.
+// Adds facts to the store. A file with a fault in it becomes a warning; one that cannot be read is an error, because
+// results depend on these facts.
 // verl writes config.json into a folder huggingface/ beside its files; it is read if there is no other.
 void add_config_facts(const Folder& folder, Store& store, const std::function<void(Finding)>& warn);
 

@@ -61,8 +61,9 @@ class SumFinder {
       return folder_.entries(name);
     } catch (const Error& e) {
       if (e.code() == Code::kNotFound && !name.empty()) return {};
-      // The folder itself is listed twice.
-      if (unlisted_.insert(std::string(name)).second)
+      // The folder itself is listed twice; folders below it are reported as not read.
+      const bool may_have = name.empty() || name.starts_with(kHubFolder);
+      if (may_have && unlisted_.insert(std::string(name)).second)
         fault(name.empty() ? "." : std::string(name),
               Error(e.code(), cat("sums may be here, and were not looked for: ", e.message())));
       return {};

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A save of torch DCP in the folder of a Hugging Face model: some commands would read one and some the other, so that "sound" and "equal"
-# would be said of another model than the one that is converted. Every command refuses the folder, or reads the weights where that is chosen.
+# would be said of another model than the one that is converted. Every command refuses the folder, or reads the one that is chosen.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 cp -r "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe hf
@@ -17,12 +17,10 @@ for command in "inspect both" "ls both" "stats both" "diff both hf" "diff hf bot
   has err "the folder holds two models"
   [ ! -e made.h5 ] && [ ! -e made.safetensors ] && [ ! -e made ] || fail "$command wrote something"
 done
-for path in both both/.metadata; do
-  expect 1 "$mckpt" verify $path
-  has out "problem[MC1114]"
-  expect 1 "$mckpt" verify $path --json
-  has out MC1114
-done
+expect 1 "$mckpt" verify both
+has out "problem[MC1114]"
+expect 1 "$mckpt" verify both --json
+has out MC1114
 expect 1 "$mckpt" verify both --against hf
 has out "not proven equal"
 expect 3 "$mckpt" verify hf --against both
@@ -34,6 +32,24 @@ has out "no tensor differs"
 expect 0 "$mckpt" verify both --against hf --model-files shards
 expect 0 "$mckpt" convert hf-to-fsdp both run --model-files shards --no-sync
 expect 0 "$mckpt" verify run --against hf
+
+# So is the save, by a path that names it.
+expect 0 "$mckpt" inspect both/.metadata
+has out "DCP"
+expect 0 "$mckpt" verify both/.metadata --against hf
+expect 0 "$mckpt" export both/.metadata exported --assets hf --no-sync
+expect 0 "$mckpt" verify exported --against hf
+
+# Files whose names only look alike are no second model.
+cp -r hf alike
+echo notes >alike/data.metadata
+touch alike/old.distcp
+expect 0 "$mckpt" inspect alike
+expect 0 "$mckpt" convert hf-to-fsdp alike run_of_alike --no-sync
+cp -r dcp with_adapter
+cp hf/config.json with_adapter
+touch with_adapter/random_states.safetensors
+expect 0 "$mckpt" inspect with_adapter
 
 # Weights or a config alone are files beside a save.
 rm both/config.json

@@ -29,8 +29,8 @@ constexpr int kMostDepth = 8;
 constexpr std::size_t kMostEntries = 10'000;
 constexpr std::string_view kCheckpointSuffixes[] = {".safetensors", ".pkl", ".h5", ".hdf5"};
 
-constexpr std::string_view kFoldersOfTools[] = {".cache",    ".git",   ".ipynb_checkpoints",
-                                                ".no_exist", ".locks", ".huggingface"};
+// "._model.safetensors": what macOS notes about model.safetensors on file systems of others.
+constexpr std::string_view kFactsOfMac = "._";
 
 bool is_checkpoint_file(std::string_view name) {
   return has_torch_suffix(name) ||
@@ -126,11 +126,19 @@ class BesideList {
     }
   }
 
-  // A hidden name hides nothing that a program could load.
+  // Hidden files and folders belong to tools, but a hidden name hides no file that a program could load.
   void hidden(const std::string& path, const FolderEntry& e) {
-    if (e.folder && std::ranges::find(kFoldersOfTools, e.name) == std::end(kFoldersOfTools))
-      add(path, Beside::Kind::kOther, "a hidden folder");
-    if (!e.folder && is_checkpoint_file(e.name)) file(path, e.name);
+    const auto is_loadable = [](const FolderEntry& f) {
+      return !f.folder && !f.name.starts_with(kFactsOfMac) && is_checkpoint_file(f.name);
+    };
+    if (!e.folder && is_loadable(e)) add(path, Beside::Kind::kOther, "a hidden file");
+    if (!e.folder) return;
+    try {
+      if (std::ranges::any_of(folder_.entries(path), is_loadable))
+        add(path, Beside::Kind::kOther, "a hidden folder");
+    } catch (const Error&) {
+      // A tool's folder that nobody else may list.
+    }
   }
 
   void sub_folder(const std::string& path, const std::string& name, int depth) {

@@ -5,9 +5,9 @@
 //   run/  pytorch_model_fsdp_0/  scheduler.bin    trainer_state.json  README.md
 //         kCheckpoint            read by a store  kJson               kOther
 //
-// Hidden files belong to tools, unless they have the name of a checkpoint. A hidden folder is listed as one
-// thing, unless a known tool makes it. Only names are read, no contents, except to recognise a folder as a
-// checkpoint by the names in it.
+// Hidden files and folders belong to tools and are not listed, unless they have, or hold, the name of a
+// checkpoint: these are not read. Only names are read, no contents, except to recognise a folder as a checkpoint
+// by the names in it.
 #pragma once
 
 #include <string>

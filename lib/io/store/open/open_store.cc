@@ -57,7 +57,7 @@ std::string files_of_formats() {
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 // Throws kNotFound for a path that leads to nothing.
-bool leads_to_folder(const std::string& path, const OpenOptions& opening) {
+bool opens_as_folder(const std::string& path, const OpenOptions& opening) {
   if (is_folder(path, opening)) return true;
   if (is_file(path, opening)) return false;
   struct stat st;
@@ -82,17 +82,29 @@ bool can_be_opened(const std::string& folder, const OpenOptions& opening) {
   }
 }
 
+// The save that a file of it means, also beside weights of Hugging Face.
+std::unique_ptr<Store> open_save(const std::string& path, const OpenOptions& opening) {
+  const Folder folder(path, opening);
+  if (!has_two_formats(folder)) return open_store(path, opening);
+  const FolderLook look(folder);
+  for (const Driver* driver : by_turn())
+    if (driver->family == FormatFamily::kDcp && driver->is_folder(look))
+      if (std::unique_ptr<Store> store = driver->open_folder(look)) return store;
+  return open_store(path, opening);
+}
+
 std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& opening) {
   // A file that only makes sense with its folder means the folder.
   std::string_view name = last_part(path);
-  if (name == ".metadata" || name == kTrackerName || name.ends_with(".safetensors.index.json"))
+  if (name == ".metadata") return open_save(parent_folder(path), opening);
+  if (name == kTrackerName || name.ends_with(".safetensors.index.json"))
     return open_store(parent_folder(path), opening);
   // A .distcp file is many archives one after the other; only .metadata says what they contain.
   if (name.ends_with(".distcp")) {
     const std::string folder = parent_folder(path);
     // A save without .metadata has what each rank wrote of it.
     if (is_file(cat(folder, "/.metadata"), opening) || can_be_opened(folder, opening))
-      if (std::unique_ptr<Store> one = one_file_of(open_store(folder, opening), name)) return one;
+      if (std::unique_ptr<Store> one = one_file_of(open_save(folder, opening), name)) return one;
     Error e(Code::kUnknownFormat, "this is a data file of a DCP folder, not a checkpoint by itself");
     e.file(path);
     throw can_be_opened(folder, opening)
@@ -228,7 +240,7 @@ bool is_folder_of_folders(const Folder& folder) {
 std::unique_ptr<Store> open_store(const std::string& path, const OpenOptions& opening) {
   if (path.empty()) throw Error(Code::kUsage, "the path of the checkpoint is empty");
   std::shared_ptr<const Archive> archive = open_archive(path, opening);
-  if (!archive) return leads_to_folder(path, opening) ? open_folder(path, opening) : open_file(path, opening);
+  if (!archive) return opens_as_folder(path, opening) ? open_folder(path, opening) : open_file(path, opening);
   const std::string& inside = archive->index().opened;
   std::unique_ptr<Store> store =
       inside.empty() ? open_folder(path, opening) : open_store(cat(path, "/", inside), opening);

@@ -6,14 +6,30 @@
 
 namespace mckpt::impl {
 
+namespace {
+
+// ".metadata", "__0.metadata", "__0_0.distcp".
+bool is_of_a_save(std::string_view name) {
+  return name == ".metadata" ||
+         (name.starts_with("__") && (name.ends_with(".metadata") || name.ends_with(".distcp")));
+}
+
+// Names that transformers loads weights from, or their index.
+bool is_of_weights(std::string_view name) {
+  if (name.starts_with("pytorch_model")) return name.ends_with(".bin") || name.ends_with(".bin.index.json");
+  return name.starts_with("model") &&
+         (name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"));
+}
+
+}  // namespace
+
 bool has_two_formats(const Folder& folder) {
   bool saved = false, config = false, weights = false;
   for (const FolderEntry& e : folder.entries()) {
     if (e.folder) continue;
-    saved |= e.name.ends_with(".metadata") || e.name.ends_with(".distcp");
+    saved |= is_of_a_save(e.name);
     config |= e.name == "config.json";
-    weights |= e.name.ends_with(".safetensors") || e.name.ends_with(".safetensors.index.json") ||
-               e.name == "pytorch_model.bin" || e.name == "pytorch_model.bin.index.json";
+    weights |= is_of_weights(e.name);
   }
   return saved && config && weights;
 }
@@ -26,7 +42,7 @@ void refuse_two_formats(const Folder& folder) {
       .file(folder.path())
       .note("transformers loads the weights; programs that load checkpoints of runs load the save")
       .help(
-          "move one of them into a folder of its own, or read the weights by `model_files`: single or shards");
+          "move one of them into a folder of its own, or read the weights by `model_files`: single or shards, or the save by the path of its .metadata");
 }
 
 }  // namespace mckpt::impl

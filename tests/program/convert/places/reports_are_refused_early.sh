@@ -19,7 +19,7 @@ refused() {
 refused 4 "error[MC3006]: the folder of the --report file does not exist" nope/report.json
 refused 4 "error[MC3006]: the folder of the --report file does not exist" file/report.json
 refused 4 "error[MC3003]: --report: something other than a file" folder
-refused 2 "--report needs the name of a file" ""
+refused 2 "--report needs a value that is not empty" ""
 expect 4 "$mckpt" convert hf-to-fsdp "$hf" run --dry-run --report run/report.json
 has err "the folder of the --report file does not exist"
 expect 2 "$mckpt" convert pt-to-safetensors model.pt new.safetensors --report new.safetensors
