@@ -19,6 +19,7 @@ import transformers
 
 transformers.utils.logging.disable_progress_bar()
 
+BUFFERS = ("e_score_correction_bias", "layer_scalar", "tid2eid", "input_min", "input_max", "output_min", "output_max", "std_bias", "std_scale")  # that are saved
 failures = []
 families = set()
 compared = []
@@ -46,7 +47,7 @@ def check(what, config):
         items = sum(p.numel() for p in {id(p): p for p in model.parameters()}.values())
         listed = mckpt("ls", folder, "--as", "megatron", "--digest", "--json", "-q")
         held = sum(dims_product(t["shape"]) for t in listed["tensors"])
-        buffers = sum(b.numel() for name, b in model.named_buffers() if name.endswith(("e_score_correction_bias", "layer_scalar", "tid2eid")))
+        buffers = sum(b.numel() for name, b in model.named_buffers() if name.endswith(BUFFERS))
         more = sum(map(only_megatrons, model.modules()))
         if held not in (items + more, items + buffers + more):
             failures.append(f"{what}: {held} items held, the model has {items} and {buffers} in buffers, and Megatron {more} more")

@@ -81,7 +81,7 @@ std::vector<std::string> foreign_files(const std::string& folder, const FileName
     const auto depth = std::ranges::count(path, '/');
     const std::string name = path.substr(path.rfind('/') + 1);
     if (kind == EntryKind::kFolder) {
-      if (!is_empty(cat(folder, "/", path)) || path == kAssets || path == kOwnerProbe) return true;
+      if (path == kOwnerProbe || !is_empty(cat(folder, "/", path)) || path == kAssets) return true;
       path += '/';
     }
     bool file = kind == EntryKind::kFile, on_top = depth == 0;

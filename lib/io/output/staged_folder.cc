@@ -7,8 +7,9 @@
 //   publish       fsync of all folders inside; .plan says that all is written; rename; fsync of the folder
 //                 above; last step; remove the replaced folder; remove the marks, .plan last
 //
-// .plan is written last and removed last: a folder that has it can be gone on with, was
-// marked as complete (io/output/published.h), or as one with which nobody goes on. A hidden folder without any mark is emptied by nobody: it is somebody's own.
+// .plan is written last and removed last: a folder that has it can be gone on with, was marked as complete
+// (io/output/published.h), or as one with which nobody goes on. A hidden folder without any mark is emptied by
+// nobody: it is somebody's own.
 // The rename is the first of these that the file system can do:
 //
 //   NAME does not exist   rename that never replaces; plain rename, which replaces at most an empty folder
@@ -21,7 +22,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 #include <utility>
 
 #include "core/base/error.h"
@@ -38,6 +41,9 @@
 
 namespace mckpt::impl {
 namespace {
+
+constexpr int kMostWaits = 1000;
+constexpr std::chrono::milliseconds kWait(5);
 
 bool is_there(const std::string& path) {
   struct stat st;
@@ -108,9 +114,13 @@ StagedFolder::StagedFolder(std::string path, Options options, std::string plan)
     for (const std::string& left : {staging_, old_}) refuse_mounts(left);
     settle_old();
     refuse_unless_replaceable(path_, options_, plan_);
+    // A run of this plan has published since the first look, and takes its last steps.
+    if (!options_.replace && is_published(path_, plan_))
+      throw Error(Code::kOutputBusy, "another program is writing this folder").file(path_);
     resumes_ = begin_plan();
     refuse_lower_layer();
   } catch (...) {
+    ::rmdir(staging_.c_str());  // if nothing is begun in it
     let_go();
     throw;
   }
@@ -146,14 +156,19 @@ int StagedFolder::give_up() {
 bool StagedFolder::go_on_with_published() {
   if (!is_published(path_, plan_)) return false;
   lock(path_, false);
+  if (!is_published(path_, plan_)) {  // its own run has taken the last steps meanwhile
+    ::close(std::exchange(fd_, -1));
+    refuse_unless_replaceable(path_, options_, plan_);
+    return false;
+  }
   staging_ = path_;
   return resumes_ = published_ = true;
 }
 
 void StagedFolder::lock(const std::string& folder, bool make) {
   for (int attempt = 0; attempt < 10; attempt++) {
-    const bool made = make && ::mkdir(folder.c_str(), 0777) == 0;
-    if (make && !made && errno != EEXIST) fail("cannot create the folder", errno);
+    if (make && ::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+      fail("cannot create the folder", errno);
     fd_ = retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
     if (fd_ < 0 && errno == ENOENT && make) continue;  // its owner has just published it
     if (fd_ < 0) fail("cannot open the folder in which the output is made", errno);
@@ -164,7 +179,7 @@ void StagedFolder::lock(const std::string& folder, bool make) {
       throw Error(Code::kOutputBusy, "another program is writing this folder").file(path_);
     }
     if (leads_to(fd_, folder)) {
-      if (!made) trust_folder(folder);
+      trust_folder(folder);
       return;
     }
     ::close(std::exchange(fd_, -1));
@@ -175,6 +190,9 @@ void StagedFolder::lock(const std::string& folder, bool make) {
 void StagedFolder::trust_folder(const std::string& folder) {
   try {
     refuse_of_others(fd_, folder);
+    // Another run may have put the folder that it replaces under this name since it was looked at, or have used the
+    // folder that was made here.
+    if (folder == staging_) refuse_foreign_staging({path_, staging_, old_});
   } catch (...) {
     ::close(std::exchange(fd_, -1));
     throw;
@@ -286,18 +304,34 @@ void StagedFolder::rename_into_place() const {
   }
 }
 
+// The folder itself, whatever its name: another run may replace it as soon as it has the name of the result.
+std::string StagedFolder::own_folder() const {
+  std::string by_descriptor = cat("/proc/self/fd/", fd_);
+  return leads_to(fd_, path_) || !is_there(by_descriptor) ? path_ : by_descriptor;
+}
+
 // The replaced folder has one of two hidden names now. It is recognised by its identity, because another run
-// may have made a folder of its own under the first name meanwhile; a folder that is locked is left alone.
+// may have made a folder of its own under the first name meanwhile, or may work in the replaced one. A run that only
+// looks at it, or takes its last steps there, is waited for.
 void StagedFolder::remove_replaced() const {
-  std::string replaced = read_mark(path_, kReplacesMark);
+  std::string replaced = read_mark(own_folder(), kReplacesMark);
   if (replaced.empty()) return;
   for (const std::string& left : {staging_path(path_), old_}) {
     if (folder_identity(left) != replaced) continue;
     int fd = retried([&] { return ::open(left.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW); });
     if (fd < 0) continue;
     RemovalFault fault;
-    if (retried([&] { return ::flock(fd, LOCK_EX | LOCK_NB); }) != 0)
-      fault.error = errno == EWOULDBLOCK ? 0 : errno;
+    int locked = -1, failed = EWOULDBLOCK;
+    for (int attempt = 0; attempt < kMostWaits && folder_identity(left) == replaced; attempt++) {
+      locked = retried([&] { return ::flock(fd, LOCK_EX | LOCK_NB); });
+      failed = locked == 0 ? 0 : errno;
+      const std::string mark = read_mark(left, kPlanMark);
+      const bool is_used_again = !mark.empty() && !says_complete(mark);
+      if (locked == 0 || failed != EWOULDBLOCK || is_used_again) break;
+      std::this_thread::sleep_for(kWait);
+    }
+    if (locked != 0)
+      fault.error = failed == EWOULDBLOCK ? 0 : failed;
     else if (leads_to(fd, left))
       fault = remove_tree(left);
     ::close(fd);
@@ -310,7 +344,7 @@ void StagedFolder::conclude(const std::function<void()>& last_step) const {
     fail("making the folder's name durable failed", error);
   if (last_step) last_step();
   remove_replaced();
-  if (int error = remove_marks(path_); error != 0)
+  if (int error = remove_marks(own_folder()); error != 0)
     fail("removing the marker files in the folder failed", error);
 }
 

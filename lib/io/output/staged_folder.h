@@ -96,6 +96,7 @@ class StagedFolder {
   void refuse_lower_layer();
   void rename_into_place() const;
   [[noreturn]] void fail_rename(const char* what, int error) const;
+  std::string own_folder() const;
   void remove_replaced() const;
   void mark_published() const;
   void conclude(const std::function<void()>& last_step) const;

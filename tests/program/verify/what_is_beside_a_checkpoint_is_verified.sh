@@ -117,13 +117,13 @@ has out "MC1304"
 # A hidden name hides nothing that a program could load; other hidden names are of tools.
 cp -r "$data/models/tiny_qwen3_moe" hidden
 mkdir hidden/.more hidden/.git
-touch hidden/.gitattributes hidden/.git/config hidden/._model-00001-of-00002.safetensors
+touch hidden/.gitattributes hidden/.git/config hidden/._pytorch_model.bin
 cp "$data/pt/one_tensor.pt" hidden/.more/state.pt
 expect 0 "$mckpt" verify hidden
 has out "not read: .more (a hidden folder)"
 has out "hidden: sound, but 1 file was not read"
 lacks out ".git"
-lacks out "._model"
+lacks out "._pytorch"
 rm -r hidden/.more
 cp "$data/pt/one_tensor.pt" hidden/.state.pt
 expect 0 "$mckpt" verify hidden

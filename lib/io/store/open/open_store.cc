@@ -82,6 +82,15 @@ bool can_be_opened(const std::string& folder, const OpenOptions& opening) {
   }
 }
 
+// The rows that open folders, in the order in which they are asked.
+std::vector<const Driver*> by_turn() {
+  std::vector<const Driver*> out;
+  for (const Driver& d : all_drivers())
+    if (d.open_folder != nullptr) out.push_back(&d);
+  std::ranges::stable_sort(out, {}, &Driver::turn);
+  return out;
+}
+
 // The save that a file of it means, also beside weights of Hugging Face.
 std::unique_ptr<Store> open_save(const std::string& path, const OpenOptions& opening) {
   const Folder folder(path, opening);
@@ -195,15 +204,6 @@ std::unique_ptr<Store> open_folder_of_folders(const FolderLook& look) {
     e.help(cat("there is no tracker file; name one iteration, such as ",
                as_argument(cat(folder.path(), "/", look.iterations.back()))));
   throw e;
-}
-
-// The rows that open folders, in the order in which they are asked.
-std::vector<const Driver*> by_turn() {
-  std::vector<const Driver*> out;
-  for (const Driver& d : all_drivers())
-    if (d.open_folder != nullptr) out.push_back(&d);
-  std::ranges::stable_sort(out, {}, &Driver::turn);
-  return out;
 }
 
 std::unique_ptr<Store> open_folder(const std::string& path, const OpenOptions& opening) {
