@@ -42,7 +42,7 @@ class Walk {
 
   void compare(PickleValue a, PickleValue b) {
     if (a.is_int() && b.is_int() ? a.as_int() != b.as_int() : a.kind() != b.kind()) return differ(a, b);
-    // What they hold is compared, too: a dict and an OrderedDict may have other values.
+    // Their values are compared, too: a dict and an OrderedDict may hold other ones.
     if (a.is_second_type() != b.is_second_type()) differ_in_type(a, b);
     if (a.is_second_type() != b.is_second_type() && !a.container()) return;
     if (depth_ == kMostDepth) return add(pickle_line(a, kShown), "not compared: it is nested too deep");

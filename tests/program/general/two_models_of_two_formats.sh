@@ -40,7 +40,7 @@ expect 0 "$mckpt" verify both/.metadata --against hf
 expect 0 "$mckpt" export both/.metadata exported --assets hf --no-sync
 expect 0 "$mckpt" verify exported --against hf
 
-# Other safetensors beside a save are no second model.
+# Safetensors of another kind beside a save do not make a second model.
 cp -r dcp with_adapter
 cp hf/config.json with_adapter
 touch with_adapter/random_states.safetensors
