@@ -144,10 +144,9 @@ TEST(LiveRoundTrip, TheOtherFamilies) {
       const Grid& grid = kGrids[number++ % std::size(kGrids)];
       outcome = round_trip(source, bf16_setup(*source.map, over_world(grid), kStrategies[number % 4]));
     }
-    // Rows that the parts of no grid hold whole: nothing is cut without sharding.
-    if (outcome.starts_with("MC0204"))
-      outcome = round_trip(source, bf16_setup(*source.map, over_world(kGrids[0]), Strategy::kNoShard));
-    EXPECT_EQ(outcome, "nothing") << name;
+    // Its rows have 40 items, which the parts of none of these grids hold whole.
+    const bool narrow = name == "gemma4_audio_a";
+    EXPECT_EQ(outcome.substr(0, 6), narrow ? "MC0204" : "nothin") << name << ": " << outcome;
   }
 }
 
