@@ -37,9 +37,9 @@ bool is_own(const std::string& path, EntryKind kind, const struct stat& whole) {
 
 void refuse_of_others(int fd, const std::string& folder) {
   struct stat st, made;
+  ::unlinkat(fd, kOwnerProbe.data(), AT_REMOVEDIR);  // of a run that was killed here
   // The usual case, in which nothing is made: another run may be removing this folder.
   if (::fstat(fd, &st) == 0 && st.st_uid == ::geteuid() && (st.st_mode & kOthersWrite) == 0) return;
-  ::unlinkat(fd, kOwnerProbe.data(), AT_REMOVEDIR);  // of a run that was killed here
   int error = ::fstat(fd, &st) != 0 || ::mkdirat(fd, kOwnerProbe.data(), 0777) != 0 ||
                       ::fstatat(fd, kOwnerProbe.data(), &made, AT_SYMLINK_NOFOLLOW) != 0
                   ? errno

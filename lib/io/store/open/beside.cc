@@ -136,8 +136,9 @@ class BesideList {
     try {
       if (std::ranges::any_of(folder_.entries(path), is_loadable))
         add(path, Beside::Kind::kOther, "a hidden folder");
-    } catch (const Error&) {
-      // A tool's folder that nobody else may list.
+    } catch (const Error& error) {
+      // Others are folders of tools that nobody else may list.
+      if (error.is_of_the_moment()) add(path, Beside::Kind::kOther, error.message());
     }
   }
 
