@@ -4,7 +4,9 @@
 #include "io/file/place.h"
 
 #include <fcntl.h>
+#include <linux/btrfs.h>
 #include <linux/magic.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
@@ -103,6 +105,17 @@ int sync_folders(const std::string& folder) {
   });
   if (of_sync == 0) of_sync = of_walk;
   return of_sync != 0 ? of_sync : sync_folder(folder);
+}
+
+void end_transaction(const std::string& folder) {
+  int fd = retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  if (fd < 0) return;
+  struct statfs fs;
+  __u64 transaction = 0;
+  if (::fstatfs(fd, &fs) == 0 && static_cast<i64>(fs.f_type) == i64{BTRFS_SUPER_MAGIC} &&
+      retried([&] { return ::ioctl(fd, BTRFS_IOC_START_SYNC, &transaction); }) == 0)
+    retried([&] { return ::ioctl(fd, BTRFS_IOC_WAIT_SYNC, &transaction); });
+  ::close(fd);
 }
 
 int make_folders(const std::string& path, bool durable) {

@@ -4,8 +4,9 @@
 //   constructor   refuse what may not be replaced; create and lock .NAME.mckpt-tmp; put .NAME.mckpt-old back
 //                 if a run was killed between two renames; empty the folder and write .replaces and .plan,
 //                 or go on if its .plan is this plan; refuse a folder that cannot be renamed
-//   publish       fsync of all folders inside; .plan says that all is written; rename; fsync of the folder
-//                 above; last step; remove the replaced folder; remove the marks, .plan last
+//   publish       fsync of all folders inside; .plan says that all is written; rename, in a transaction of its own
+//                 on btrfs; fsync of the folder above; last step; remove the replaced folder; remove the marks,
+//                 .plan last
 //
 // .plan is written last and removed last: a folder that has it can be gone on with, was marked as complete
 // (io/output/published.h), or as one with which nobody goes on. A hidden folder without any mark is emptied by
@@ -363,6 +364,7 @@ void StagedFolder::publish(const std::function<void()>& last_step) {
     if (int error = options_.durable ? sync_folders(staging_) : 0; error != 0)
       fail("making the folder durable failed", error);
     mark_published();
+    if (options_.durable) end_transaction(staging_);
     rename_into_place();
     published_ = true;
   }

@@ -73,9 +73,10 @@ bool BlockUploader::next(bool some_under_way, Slot*& slot) {
   }
   slot = filled_.empty() ? nullptr : filled_.front();
   if (slot) filled_.pop_front();
+  const bool goes_on = !stopped_ && (slot || some_under_way);
   lock.unlock();
   if (slot && waited.count() > 0 && calls_.idled) calls_.idled(waited);
-  return !stopped_ && (slot || some_under_way);
+  return goes_on;
 }
 
 // Slots are uploaded in the order in which they were filled. The oldest upload is looked at first, so slots

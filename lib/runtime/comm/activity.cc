@@ -9,9 +9,10 @@ namespace mckpt::impl {
 // Steps and the counter of the phase make one number that changes with progress.
 Activity::Now Activity::now() const {
   std::lock_guard lock(mutex_);
-  Now now = now_;
-  now.progress = steps_ + (counter_ ? counter_->load(std::memory_order_relaxed) : 0);
-  return now;
+  return {.phase = phase_,
+          .waiting = waiting_ ? waiting_ : "",
+          .calls = calls_,
+          .progress = steps_ + (counter_ ? counter_->load(std::memory_order_relaxed) : 0)};
 }
 
 // Called without the mutex: a claim may wait for ever.
@@ -42,27 +43,27 @@ void Activity::do_last() const {
 // Beginning and ending a phase is progress.
 Phase::Phase(Activity& of, const char* name, const std::atomic<i64>* counter) : of_(of) {
   std::lock_guard lock(of_.mutex_);
-  outer_name_ = std::exchange(of_.now_.phase, name);
+  outer_name_ = std::exchange(of_.phase_, name);
   outer_counter_ = std::exchange(of_.counter_, counter);
   of_.steps_++;
 }
 
 Phase::~Phase() {
   std::lock_guard lock(of_.mutex_);
-  of_.now_.phase = outer_name_;
+  of_.phase_ = outer_name_;
   of_.counter_ = outer_counter_;
   of_.steps_++;
 }
 
 Waiting::Waiting(Activity& of, const char* call) : of_(of) {
   std::lock_guard lock(of_.mutex_);
-  outer_call_ = std::exchange(of_.now_.waiting, call);
-  of_.now_.calls++;
+  outer_call_ = std::exchange(of_.waiting_, call);
+  of_.calls_++;
 }
 
 Waiting::~Waiting() {
   std::lock_guard lock(of_.mutex_);
-  of_.now_.waiting = outer_call_;
+  of_.waiting_ = outer_call_;
   of_.steps_++;
 }
 

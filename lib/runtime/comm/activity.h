@@ -13,6 +13,7 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <string>
 
 #include "core/base/int.h"
 #include "runtime/comm/call_counts.h"
@@ -23,11 +24,12 @@ namespace mckpt::impl {
 // made_progress(); the thread of the watch reads it 20 times a second.
 class Activity {
  public:
+  // Has texts of its own: a phase may be over, and its name gone, before the watch has read it.
   struct Now {
-    const char* phase = "prepare";
-    const char* waiting = nullptr;  // the call in which the rank waits for others
-    i64 calls = 0;                  // the number of such calls so far
-    i64 progress = 0;               // a changed number means progress; its size means nothing
+    std::string phase = {};
+    std::string waiting = {};  // the call in which the rank waits for others; "": none
+    i64 calls = 0;             // the number of such calls so far
+    i64 progress = 0;          // a changed number means progress; its size means nothing
   };
   Now now() const;
   void made_progress() { steps_++; }
@@ -51,8 +53,11 @@ class Activity {
   friend class Phase;
   friend class Waiting;
 
-  mutable std::mutex mutex_;  // of `now_` and `counter_`: a counter is not read once its phase has ended
-  Now now_;
+  // Of what follows: neither name nor counter of a phase is read once the phase has ended.
+  mutable std::mutex mutex_;
+  const char* phase_ = "prepare";
+  const char* waiting_ = nullptr;
+  i64 calls_ = 0;
   const std::atomic<i64>* counter_ = nullptr;
   std::atomic<i64> steps_ = 0;
   CallCounter collectives_;
@@ -65,7 +70,7 @@ class Activity {
 // now and then. Phases nest, and the innermost counts. For the thread that runs the command.
 class Phase {
  public:
-  // pre: the name is a literal; the counter outlives the phase.
+  // pre: the name and the counter outlive the phase.
   Phase(Activity& of, const char* name, const std::atomic<i64>* counter = nullptr);
   ~Phase();
   Phase(const Phase&) = delete;
@@ -81,7 +86,7 @@ class Phase {
 // this rank for the lack of progress.
 class Waiting {
  public:
-  Waiting(Activity& of, const char* call);  // pre: a literal
+  Waiting(Activity& of, const char* call);  // pre: the name outlives this
   ~Waiting();
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;

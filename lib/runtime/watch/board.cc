@@ -40,9 +40,9 @@ Beat::Text load(const SharedText& from) {
   return to;
 }
 
-Beat::Text text_of(const char* text) {
+Beat::Text text_of(std::string_view text) {
   Beat::Text field = {};
-  if (text) std::strncpy(field.data(), text, field.size() - 1);
+  text.copy(field.data(), field.size() - 1);
   return field;
 }
 

@@ -22,7 +22,7 @@ struct LaneCounts {
 class LateLane final : public Lane {
  public:
   LateLane(std::unique_ptr<Lane> host, LaneCounts& counts) : host_(std::move(host)), counts_(counts) {}
-  ~LateLane() override { work_off(given_); }
+  ~LateLane() override { work_->off(work_->given); }
   void upload(std::span<const u8> from, u8* to) override {
     if (counts_.uploads_left-- == 0) throw Error(Code::kRanksFailed, "the device is gone");
     counts_.uploads++;
@@ -44,30 +44,35 @@ class LateLane final : public Lane {
   void follow(Lane& other) override {
     counts_.follows++;
     auto& before = dynamic_cast<LateLane&>(other);
-    later([&before, upto = before.given_] { before.work_off(upto); });
+    later([before = before.work_, upto = before.work_->given] { before->off(upto); });
   }
-  void wait() override { work_off(given_); }
+  void wait() override { work_->off(work_->given); }
   bool done() override {
-    if (++asked_ > 3) work_off(given_);
-    return work_.empty();
+    if (++asked_ > 3) work_->off(work_->given);
+    return work_->left.empty();
   }
   // Gives the lane any other work.
   void later(std::function<void()> work) {
-    work_.push_back(std::move(work));
-    given_++;
+    work_->left.push_back(std::move(work));
+    work_->given++;
     asked_ = 0;
   }
 
  private:
-  // As far as what was given when `upto` had been.
-  void work_off(i64 upto) {
-    for (; given_ - std::ssize(work_) < upto; work_.pop_front()) work_.front()();
-  }
+  // The work of one lane. Lanes that follow it share it, because they may end later, as a stream of a GPU may wait
+  // for an event of a stream that was given back.
+  struct Work {
+    std::deque<std::function<void()>> left;
+    i64 given = 0;
+    // As far as the first `upto` pieces of what was given.
+    void off(i64 upto) {
+      for (; given - std::ssize(left) < upto; left.pop_front()) left.front()();
+    }
+  };
 
   std::unique_ptr<Lane> host_;
   LaneCounts& counts_;
-  std::deque<std::function<void()>> work_;
-  i64 given_ = 0;
+  std::shared_ptr<Work> work_ = std::make_shared<Work>();
   int asked_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <utility>
 
 namespace mckpt::impl {
@@ -10,17 +11,28 @@ namespace {
 Activity activity;
 
 TEST(Activity, TheInnermostPhaseCounts) {
-  EXPECT_STREQ(activity.now().phase, "prepare");
+  EXPECT_EQ(activity.now().phase, "prepare");
   {
     Phase outer(activity, "load");
-    EXPECT_STREQ(activity.now().phase, "load");
+    EXPECT_EQ(activity.now().phase, "load");
     {
       Phase inner(activity, "read");
-      EXPECT_STREQ(activity.now().phase, "read");
+      EXPECT_EQ(activity.now().phase, "read");
     }
-    EXPECT_STREQ(activity.now().phase, "load");
+    EXPECT_EQ(activity.now().phase, "load");
   }
-  EXPECT_STREQ(activity.now().phase, "prepare");
+  EXPECT_EQ(activity.now().phase, "prepare");
+}
+
+TEST(Activity, ItsNamesStayAfterThePhase) {
+  std::string name = "load";
+  Activity::Now told;
+  {
+    Phase phase(activity, name.c_str());
+    told = activity.now();
+  }
+  name = "save";
+  EXPECT_EQ(told.phase, "load");
 }
 
 // Whether something went on since the last call.
@@ -60,10 +72,10 @@ TEST(Activity, TellsInWhichCallItWaits) {
   i64 calls = activity.now().calls;
   {
     Waiting waiting(activity, "barrier");
-    EXPECT_STREQ(activity.now().waiting, "barrier");
+    EXPECT_EQ(activity.now().waiting, "barrier");
     goes_on();
   }
-  EXPECT_EQ(activity.now().waiting, nullptr);
+  EXPECT_EQ(activity.now().waiting, "");
   EXPECT_EQ(activity.now().calls, calls + 1);
   EXPECT_TRUE(goes_on());
 }

@@ -168,7 +168,7 @@ TEST_P(CommTest, WaitsForAll) {
   i64 before = comm().activity().now().calls;
   for (int i = 0; i < 20; i++) comm().barrier();
   EXPECT_EQ(comm().activity().now().calls - before, comm().size() > 1 ? 20 : 0);
-  EXPECT_EQ(comm().activity().now().waiting, nullptr);
+  EXPECT_EQ(comm().activity().now().waiting, "");
 }
 
 TEST_P(CommTest, SharesItsActivityWithItsParts) {

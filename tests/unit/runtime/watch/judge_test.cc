@@ -17,7 +17,7 @@ Team team_of(std::vector<std::string> hosts) {
 
 struct Known {
   double silent_s, still_s;
-  const char *phase, *waiting;
+  const char *phase, *waiting;  // "": it waits for nobody
   i64 calls = 0;
   bool left = false;
 };
@@ -44,23 +44,23 @@ TEST(WatchJudge, BlamesTheOneThatTheOthersWaitFor) {
     std::vector<Known> ranks;
     std::string message;  // "" all is well
   };
-  const Known works{0, 1, "load", nullptr}, waits{0, 99, "load", "barrier", 5};
+  const Known works{0, 1, "load", ""}, waits{0, 99, "load", "barrier", 5};
   const Case cases[] = {
       {"all work", {works, works, works}, ""},
       {"some wait for long", {works, waits, waits}, ""},
       {"one is silent",
-       {works, {6, 6, "load", nullptr}, waits},
+       {works, {6, 6, "load", ""}, waits},
        "rank 1 (host h, process 101) does not answer: no heartbeat for 6 s, last in phase 'load'"},
       {"the one that is silent for longest",
-       {works, {6, 6, "load", nullptr}, {7.26, 8, "save", "barrier"}},
+       {works, {6, 6, "load", ""}, {7.26, 8, "save", "barrier"}},
        "rank 2 (host h, process 102) does not answer: no heartbeat for 7.3 s, last in phase 'save'"},
-      {"one that is silent has left", {works, {6, 6, "load", nullptr, 0, true}, waits}, ""},
+      {"one that is silent has left", {works, {6, 6, "load", "", 0, true}, waits}, ""},
       {"one hangs while the others wait longer",
-       {{0, 98, "load", nullptr}, waits, waits},
+       {{0, 98, "load", ""}, waits, waits},
        "rank 0 (host h, process 100) hangs in phase 'load': no progress for 98 s"},
-      {"one is slow", {{0, 19.9, "load", nullptr}, waits, waits}, ""},
+      {"one is slow", {{0, 19.9, "load", ""}, waits, waits}, ""},
       {"silence counts before hanging",
-       {{0, 98, "load", nullptr}, {6, 6, "load", nullptr}, waits},
+       {{0, 98, "load", ""}, {6, 6, "load", ""}, waits},
        "rank 1 (host h, process 101) does not answer: no heartbeat for 6 s, last in phase 'load'"},
       {"all wait for each other",
        {waits, {0, 99, "load", "all_gather", 4}, waits},
@@ -83,7 +83,7 @@ TEST(WatchJudge, BlamesTheOneThatTheOthersWaitFor) {
 
 TEST(WatchJudge, WithoutAPhaseLimitNobodyHangs) {
   Team team = team_of({"h", "h"});
-  EXPECT_FALSE(judge(team, states_of({{0, 1e9, "load", nullptr}, {0, 1e9, "load", "barrier"}}),
+  EXPECT_FALSE(judge(team, states_of({{0, 1e9, "load", ""}, {0, 1e9, "load", "barrier"}}),
                      {.silence_s = 5, .phase_s = 0}));
 }
 
@@ -98,7 +98,7 @@ TEST(WatchJudge, WhereOtherHostsHaveRanksWaitingIsNoError) {
 }
 
 TEST(WatchJudge, ARankWithoutANewHeartbeatStaysSilent) {
-  RankState rank = states_of({{3, 3, "load", nullptr}})[0];
+  RankState rank = states_of({{3, 3, "load", ""}})[0];
   rank.hear(numbered(1, {}));
   EXPECT_EQ(rank.silent_s, 3);
   rank.hear(numbered(2, {}));
@@ -106,7 +106,7 @@ TEST(WatchJudge, ARankWithoutANewHeartbeatStaysSilent) {
 }
 
 TEST(WatchJudge, ProgressIsAnyChangeOfWhatIsTold) {
-  RankState rank = states_of({{3, 3, "load", nullptr, 1}})[0];
+  RankState rank = states_of({{3, 3, "load", "", 1}})[0];
   i64 number = 1;
   auto still_after = [&](const Activity::Now& told) {
     rank.silent_s = rank.still_s = 3;
@@ -114,9 +114,9 @@ TEST(WatchJudge, ProgressIsAnyChangeOfWhatIsTold) {
     EXPECT_EQ(rank.silent_s, 0);
     return rank.still_s;
   };
-  EXPECT_EQ(still_after({"load", nullptr, 1, 0}), 3);
-  EXPECT_EQ(still_after({"load", nullptr, 1, 1}), 0);
-  EXPECT_EQ(still_after({"save", nullptr, 1, 1}), 0);
+  EXPECT_EQ(still_after({"load", "", 1, 0}), 3);
+  EXPECT_EQ(still_after({"load", "", 1, 1}), 0);
+  EXPECT_EQ(still_after({"save", "", 1, 1}), 0);
   EXPECT_EQ(still_after({"save", "barrier", 1, 1}), 0);
   EXPECT_EQ(still_after({"save", "barrier", 2, 1}), 0);
   EXPECT_EQ(still_after({"save", "barrier", 2, 1}), 3);
