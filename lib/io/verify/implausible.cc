@@ -75,15 +75,23 @@ bool is_matrix(std::string_view name, std::span<const i64> dims) {
   return weight && !has_one_of(name, kMayBeZero);
 }
 
-// The name with # for each number: tensors of one kind have one, in every layer and for every expert.
-std::string kind_of(std::string_view name) {
-  std::string out;
-  for (char c : name) {
+// The name with # for each number from `from` on.
+std::string without_numbers(std::string_view name, std::size_t from) {
+  std::string out(name.substr(0, from));
+  for (char c : name.substr(from)) {
     const bool digit = c >= '0' && c <= '9';
     if (!digit) out += c;
     if (digit && !out.ends_with('#')) out += '#';
   }
   return out;
+}
+
+// Tensors of one kind have one, in every layer and for every expert.
+std::string kind_of(std::string_view name) { return without_numbers(name, 0); }
+
+// Tensors of one kind have one for all experts of a layer; what is of no expert has its name.
+std::string kind_in_layer(std::string_view name) {
+  return without_numbers(name, std::min(name.find("experts."), name.size()));
 }
 
 // The place in a tensor of its n-th number, "[3, 5]".
@@ -154,9 +162,9 @@ bool Implausible::is_untrained(TensorReader& reader) const {
 
 // A zero matrix is told if others of its kind have values; or if all of them are zero and no program begins so.
 void Implausible::add_zeros(TensorReader& reader, std::vector<std::pair<i64, Finding>>& out) const {
-  std::map<std::string, i64> alike, zero;
-  for (i64 t : matrices_) alike[kind_of(store_.name(t))]++;
-  for (i64 t : zeros_) zero[kind_of(store_.name(t))]++;
+  std::map<std::string, i64> alike, zero, alike_in_layer, zero_in_layer;
+  for (i64 t : matrices_) alike[kind_of(store_.name(t))]++, alike_in_layer[kind_in_layer(store_.name(t))]++;
+  for (i64 t : zeros_) zero[kind_of(store_.name(t))]++, zero_in_layer[kind_in_layer(store_.name(t))]++;
   std::optional<bool> untrained;
   for (i64 t : zeros_) {
     const std::string_view name = store_.name(t);
@@ -167,11 +175,14 @@ void Implausible::add_zeros(TensorReader& reader, std::vector<std::pair<i64, Fin
       if (!untrained) untrained = is_untrained(reader);
       if (*untrained) continue;
     }
+    const std::string in_layer = kind_in_layer(name);
+    const bool experts = zero_in_layer[in_layer] < alike_in_layer[in_layer];
     out.push_back({t,
                    {.code = Code::kImplausible,
                     .tensor = std::string(name),
-                    .message = some ? "every value is zero, unlike those of its kind in other layers"
-                                    : "every value is zero",
+                    .message = experts ? "every value is zero, unlike those of its kind in other experts"
+                               : some  ? "every value is zero, unlike those of its kind in other layers"
+                                       : "every value is zero",
                     .warning = true}});
   }
 }

@@ -26,7 +26,8 @@ struct Beside {
   enum class Kind : u8 {
     kCheckpoint,  // a file or folder whose names look as if open_store() could open it
     kJson,
-    kOther,  // nothing that mckpt reads
+    kUnread,  // may be a checkpoint, and is not looked at: a hidden one, or one that the disk does not give
+    kOther,   // nothing that mckpt reads
   };
   std::string path;  // relative to the folder
   Kind kind = Kind::kOther;
@@ -37,7 +38,7 @@ struct Beside {
 // a file has nothing beside it. `store`: what open_store(path) returned, or null to list everything.
 std::vector<Beside> list_beside(const std::string& path, const Store* store, const OpenOptions& opening);
 
-// The paths of the other checkpoints alone.
+// The paths of the other checkpoints alone, without those that are not looked at.
 std::vector<std::string> checkpoints_beside(const std::string& path, const Store& store);
 
 // The path with all links resolved; the path itself if it leads nowhere.
