@@ -1,6 +1,7 @@
-// The modification time is one that programs set as they like: a copy with `cp -p`, an archive or rsync gives two
-// saves the same. The change time of the inode cannot be set, so it counts too. It also changes where the contents
-// do not (chmod, a new name, another link): then a resumed run is refused, rather than that it mixes two sources.
+// The modification time is one that programs set as they like: a copy with `cp -p`, an archive or rsync gives
+// two saves the same. The change time of the inode cannot be set, so it counts too. It also changes where the
+// contents do not (chmod, a new name, another link): then a resumed run is refused, rather than that it mixes
+// two sources.
 #include "convert/plan/source_identity.h"
 
 #include "convert/own/names.h"

@@ -11,7 +11,8 @@ namespace mckpt::impl {
 
 class Store;
 
-// Two texts, one of which differs after any file of the store has changed, or other bytes of the files are a tensor.
+// Two texts, one of which differs after any file of the store has changed, or other bytes of the files are a
+// tensor.
 struct SourceIdentity {
   std::string files{};  // a line for each file, and a digest of the table of tensors
   std::string times{};  // a line for each file: they also differ after what changes no contents

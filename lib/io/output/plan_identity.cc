@@ -20,7 +20,8 @@ std::string digest_of(std::string_view part) {
 
 using Lines = std::map<std::string, std::string>;
 
-// The lines of a text behind the first: name to "=value" or ":digest". `times`: those with a "~", and no others.
+// The lines of a text behind the first: name to "=value" or ":digest". `times`: those with a "~", and no
+// others.
 Lines lines_of(std::string_view text, bool times = false) {
   Lines out;
   for (std::size_t at = std::min(text.find('\n'), text.size() - 1) + 1; at < text.size();) {

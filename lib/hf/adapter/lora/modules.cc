@@ -10,7 +10,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::string_view kWrapped = ".base_layer", kTokens = ".token_adapter";
+constexpr std::string_view kWrapped = ".base_layer", kOfTokens = ".token_adapter";
 
 struct Ending {
   std::string_view text;
@@ -55,14 +55,14 @@ void put(AdapterNames& names, i64 t, std::string_view name, Ending::Of of) {
   place = t;
 }
 
-// "x.weight", and "x.base_layer.weight" of a module that has factors too, or "x.token_adapter.base_layer.weight" of
-// one that has rows of tokens.
+// "x.weight", and "x.base_layer.weight" of a module that has factors too, or
+// "x.token_adapter.base_layer.weight" of one that has rows of tokens.
 std::string own_name(std::string_view name) {
   std::string own(name);
   std::size_t at = own.rfind(kWrapped);
   if (at == own.npos || own.find('.', at + 1) != at + kWrapped.size()) return own;
   std::size_t size = kWrapped.size();
-  if (own.substr(0, at).ends_with(kTokens)) at -= kTokens.size(), size += kTokens.size();
+  if (own.substr(0, at).ends_with(kOfTokens)) at -= kOfTokens.size(), size += kOfTokens.size();
   return own.erase(at, size);
 }
 

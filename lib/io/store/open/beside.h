@@ -6,8 +6,8 @@
 //         kCheckpoint            read by a store  kJson               kOther
 //
 // Hidden files and folders belong to tools and are not listed, unless they have, or hold, the name of a
-// checkpoint: these are not read. Only names are read, no contents, except to recognise a folder as a checkpoint
-// by the names in it.
+// checkpoint: these are not read. Only names are read, no contents, except to recognise a folder as a
+// checkpoint by the names in it.
 #pragma once
 
 #include <string>
@@ -47,8 +47,8 @@ std::string real_path_of(const std::string& path);
 // Whether open_store() would take the folder `name` inside `folder` for a checkpoint, by the names in it.
 bool is_checkpoint_folder(const Folder& folder, std::string_view name);
 
-// Whether nothing in the folder itself is a model, by the names in it: only folders below may be, beside the states
-// of a run such as data.pt.
+// Whether nothing in the folder itself is a model, by the names in it: only folders below may be, beside the
+// states of a run such as data.pt.
 bool is_folder_of_folders(const Folder& folder);
 
 }  // namespace mckpt::impl

@@ -83,7 +83,8 @@ TEST(Published, IsNotPublishedWhereFilesOfItAreGoneOrCut) {
   }
 }
 
-// Data that were written without fsync may be there or not: the folder is neither a copy nor known to lack files.
+// Data that were written without fsync may be there or not: the folder is neither a copy nor known to lack
+// files.
 TEST(Published, IsToldAsWrittenBeforeTheSystemStartedAgain) {
   for (const char* change : {"nothing", "cut", "manifest", "copied"}) {
     TempFolder temp;
