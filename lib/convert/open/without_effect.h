@@ -20,7 +20,7 @@ struct GivenSetting {
 // The settings of this kind that were given.
 std::vector<GivenSetting> given_settings(const CheckpointOptions& how);
 
-// Throws kUsage with the first of them. `table_is_read`: those of the table have an effect. `whose`: "the
+// Throws kUsage with the first of them. `table_is_read`: settings of the table have an effect. `whose`: "the
 // source has", or "both sides have".
 void refuse_without_effect(const std::vector<GivenSetting>& given, const Store& store, std::string_view whose,
                            bool table_is_read);

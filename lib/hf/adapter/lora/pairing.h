@@ -31,7 +31,7 @@ struct AdaptedFactors {
   bool rounded = false;  // the product is rounded to the base's type before it is added
 };
 
-// Rows that are replaced by those of a tensor of the adapter, one after the other.
+// Rows of the base that a tensor of the adapter replaces by its own, one after the other.
 struct AdaptedRows {
   i64 tensor = -1;
   std::vector<i64> rows{};
@@ -45,7 +45,7 @@ struct AdaptedRows {
 //                                turned:                  sum over k of A[e * rank + k, i] * B[j, k * experts + e]
 //   value *= magnitude[i] / norm of row i        turned: magnitude[j] / norm of column j
 //   value += added_scale * `added`     of a vector
-//   for all `tokens`, one after the other: its rows = those of the adapter
+//   for all `tokens`, one after the other: its rows = rows of the adapter
 struct AdaptedTensor {
   i64 tensor = -1;     // of the result: the base's, and those that it has not behind them
   i64 from = -1;       // of the base: what the adapter changes
