@@ -70,7 +70,7 @@ bool is_indexer(const ModelParameter& p) { return p.name.find(".indexer.") != p.
 // MXFP8 has blocks of 32 items, and Transformer Engine makes no weight that is not made of whole ones.
 void refuse_parts_of_blocks(const ModelParameter& p) {
   const Shape& shape = p.shape();
-  if (shape[0] % kRowsOfMxfp8 == 0 && shape[1] % kRowsOfMxfp8 == 0) return;
+  if (shape[0] % kItemsPerMxfp8Scale == 0 && shape[1] % kItemsPerMxfp8Scale == 0) return;
   throw Error(Code::kBadLayout, "an MXFP8 weight is not made of whole blocks")
       .tensor(p.global_name)
       .expected("rows and columns that are multiples of 32, on each tensor-parallel rank")
@@ -88,7 +88,7 @@ bool is_fp8_weight(const ModelParameter& p, const FsdpSetup& setup) {
 bool is_fp8_name(std::string_view name) { return is_in(kLinear, module_of_weight(name)); }
 
 i64 block_rows(const FsdpSetup& setup) {
-  return setup.fp8 == Fp8Recipe::kMxfp8 && setup.engine == Engine::kV2 ? kRowsOfMxfp8 : 1;
+  return setup.fp8 == Fp8Recipe::kMxfp8 && setup.engine == Engine::kV2 ? kItemsPerMxfp8Scale : 1;
 }
 
 i64 weight_copies(const FsdpSetup& setup) { return setup.fp8 == Fp8Recipe::kMxfp8 ? 2 : 1; }

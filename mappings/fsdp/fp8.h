@@ -23,8 +23,8 @@ bool is_fp8_weight(const ModelParameter& parameter, const FsdpSetup& setup);
 // Whether a matrix of this name, in a layer of the text model or of MTP, is the weight of a linear layer that
 // a run with such weights quantises.
 bool is_fp8_name(std::string_view name);
-// The rows, and the columns, of a block of MXFP8.
-inline constexpr i64 kRowsOfMxfp8 = 32;
+// MXFP8 has a scale for so many items of a row, and for so many of a column.
+inline constexpr i64 kItemsPerMxfp8Scale = 32;
 // The rows of a parameter that v2 never parts: the blocks of MXFP8; 1 for others.
 i64 block_rows(const FsdpSetup& setup);
 // How often a rank has the weights: MXFP8 has them row by row and column by column.

@@ -194,6 +194,24 @@ def sources_are_not_mixed(job, other):
     expect(run_mckpt("verify", path(job.name, "out"), "--against", other, "-q").returncode == 0, f"{job.name}: --overwrite made something else")
 
 
+def changed_modes_are_told(job):
+    """chmod and a second name change no content, but a time that cannot be set back: the refusal says that it is only that."""
+    source = path("modes")
+    changes = {"chmod": lambda file: os.chmod(file, 0o600), "link": lambda file: os.link(file, file + ".2") or os.remove(file + ".2")}
+    for what, change in changes.items():
+        shutil.rmtree(source, ignore_errors=True)
+        shutil.copytree(job.source, source)
+        job.interrupted(source=source)
+        change(next(os.path.join(source, name) for name in sorted(files_of(source)) if name.endswith(DATA)))
+        for options in ((), ("--resume",), ("--json",)):
+            said = job.refused(what, "MC3007", *options, source=source) if options != ("--json",) else job.run("--json", source=source).stderr
+            for words in ("only the time of the last change (ctime) of its source's files is another one", "(ctime) alone", "nobody can set that time back", "--overwrite"):
+                expect(words in said, f"{job.name}, {what} {options}: {words} is not in {said}")
+            expect("repeat the first command" not in said and "with other options" not in said, f"{job.name}, {what} {options}: {said}")
+        result = job.run("--overwrite", source=source)
+        expect(result.returncode == 0, f"{job.name}, {what}, --overwrite: {result.stderr[:300]}")
+
+
 def places_are_not_mixed(job):
     """The same files, of which another .metadata says that what was layer 0 is layer 1."""
     source = path("exchanged")
@@ -237,4 +255,6 @@ for job in (convert, export):
 sources_are_not_mixed(convert, other)
 sources_are_not_mixed(export, path("other_ckpt"))
 places_are_not_mixed(export)
+changed_modes_are_told(convert)
+changed_modes_are_told(export)
 finish(150)

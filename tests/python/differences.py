@@ -48,6 +48,15 @@ class Differences(unittest.TestCase):
     def files(self, a, b):
         return self.diff(safetensors(self.folder / "a.safetensors", a), safetensors(self.folder / "b.safetensors", b))
 
+    def test_hidden_files_are_named(self):
+        a, b = self.folder / "a", self.folder / "b"
+        shutil.copytree(TINY_MODEL, a), shutil.copytree(TINY_MODEL, b)
+        shutil.copy(DATA + "/pt/one_tensor.pt", b / ".state.pt")
+        shutil.copy(DATA + "/pt/one_tensor.pt", b / ".notes")
+        found = self.diff(a, b)
+        self.assertTrue(found.equal)
+        self.assertEqual(found.unread, [str(b / ".state.pt")])
+
     def test_equal_files(self):
         d = self.files({"v": floats(1, 2), "w": floats(3)}, {"w": floats(3), "v": floats(1, 2)})
         self.assertEqual((d.equal, d.rows, d.tensors, len(d)), (True, [], 2, 0))

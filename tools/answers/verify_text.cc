@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <set>
 
+#include "convert/compare/checks/beside.h"
 #include "convert/compare/verify.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
@@ -173,8 +174,9 @@ void write_unread(Output& out, const VerifyReport& report, bool compared, bool a
   std::vector<std::string> names;
   for (const NotRead& u : report.unread)
     if (!is_in_part(u, report.parts))
-      names.push_back(compared || u.reason.empty() ? escaped(u.path)
-                                                   : cat(escaped(u.path), " (", u.reason, ")"));
+      names.push_back(u.reason.empty() || u.reason == kNotLookedAt
+                          ? escaped(u.path)
+                          : cat(escaped(u.path), " (", u.reason, ")"));
   if (names.empty()) return;
   out.line(cat(out.styled(Style::kDim, "-   "), "  ", pad("beside", 9), not_done(compared), ": ",
                listed(names, all ? names.size() : kMostShown)));

@@ -67,9 +67,6 @@ ReshardSourceOptions reshard_source(const What& what, const SourceOptions& openi
   return from;
 }
 
-// The word of `fp8_recipe` by which a checkpoint keeps its packing.
-constexpr std::string_view kRecipeOfSource = "auto";
-
 template <typename What>
 PipelineOptions pipeline_of(const What& what) {
   return {what.vpp, what.first_stage_layers, what.last_stage_layers};
@@ -91,7 +88,7 @@ Conversion plan_of(const ToFsdp& what, const Planning& how) {
   opening.assets = what.assets, opening.accept = what.accept, opening.model = what.model;
   opening.source_tp = what.source_tp, opening.source_etp = what.source_etp;
   out.from = reshard_source(what, opening, how);
-  out.keep_fp8 = what.fsdp.fp8_recipe == kRecipeOfSource;
+  out.keep_fp8 = keeps_recipe(what.fsdp);
   out.modules = UnitModules(what.fsdp_module);
   if (!what.spelling.empty()) out.from.checkpoint.spelling = model.spelling;
   out.model_alone = how.model_alone;
@@ -131,7 +128,7 @@ Conversion plan_of(const Reshard& what, const Planning& how) {
   out.from.keep_names = what.keep_names;
   out.grid = grid_of(what.grid), out.pipeline = pipeline_of(what);
   out.fsdp = setup_of(what.fsdp, out.grid), out.frozen = frozen_of(what.fsdp);
-  out.keep_fp8 = what.fsdp.fp8_recipe == kRecipeOfSource;
+  out.keep_fp8 = keeps_recipe(what.fsdp);
   out.modules = UnitModules(what.fsdp_module);
   out.vocab = vocab_choice(what.vocab_size);
   out.from.checkpoint.spelling = given_spelling(what.spelling, true);

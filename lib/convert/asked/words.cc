@@ -50,6 +50,9 @@ T word_in(Words<T> known, std::string_view word, std::string_view setting) {
   return word_in<T>(std::span<const Word<T>>(known.begin(), known.size()), word, setting);
 }
 
+// The word of `fp8_recipe` by which a checkpoint keeps its packing.
+constexpr std::string_view kRecipeOfSource = "auto";
+
 }  // namespace
 
 VocabChoice vocab_choice(std::string_view word) {
@@ -154,6 +157,8 @@ LayerStacks layer_stacks(std::string_view word) {
       word, "layers");
 }
 
+bool keeps_recipe(const mckpt::Fsdp& fsdp) { return fsdp.fp8_recipe == kRecipeOfSource; }
+
 FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid) {
   FsdpSetup s;
   s.use(engine_from_name(fsdp.engine));
@@ -163,7 +168,7 @@ FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid) {
                          fsdp.units_for, "units_for");
   s.transformer_units = fsdp.transformer_units, s.mamba_units = fsdp.mamba_units;
   s.hybrid_stack_units = fsdp.hybrid_stack_units;
-  s.fp8 = word_in<Fp8Recipe>({{"auto", Fp8Recipe::kNone},
+  s.fp8 = word_in<Fp8Recipe>({{kRecipeOfSource, Fp8Recipe::kNone},
                               {"none", Fp8Recipe::kNone},
                               {"tensorwise", Fp8Recipe::kTensorwise},
                               {"delayed", Fp8Recipe::kDelayed},

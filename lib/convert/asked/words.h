@@ -54,6 +54,8 @@ Grid grid_of(const mckpt::Grid& grid);
 Grid sizes_of(const mckpt::Grid& grid);
 // "dp=2 chosen, the smallest that works: 4 ranks in all", or "": the size was given.
 std::string chosen_dp_note(const mckpt::Grid& grid);
+// Whether a checkpoint that was packed with weights in 8 bits stays so: `fp8_recipe` is the word for it.
+bool keeps_recipe(const mckpt::Fsdp& fsdp);
 FsdpSetup setup_of(const mckpt::Fsdp& fsdp, const Grid& grid);
 FrozenNames frozen_of(const mckpt::Fsdp& fsdp);
 Spelling spelling_in(const std::vector<std::string>& words, bool rank_files = false);

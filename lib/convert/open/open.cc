@@ -5,6 +5,7 @@
 #include "convert/open/choice.h"
 #include "convert/open/openers.h"
 #include "convert/open/unsaid_order.h"
+#include "convert/open/without_effect.h"
 #include "core/base/error.h"
 #include "hf/adapter/adapted_store.h"
 #include "io/store/store.h"
@@ -16,21 +17,6 @@ bool is_of_model(const Store& store) {
   return format_family(store.format()) == FormatFamily::kSafetensors || has_own_names(store);
 }
 
-namespace {
-
-// Only names of Megatron are cut by the ranks of a run.
-void refuse_ranks_of_source(const CheckpointOptions& how, const Store& store) {
-  if (!how.source_tp && !how.source_etp) return;
-  const std::string option = cat("`", how.source_tp ? how.tp_setting : how.etp_setting, "`");
-  throw Error(Code::kUsage,
-              cat(option, " is for checkpoints of Megatron, and the source has the names of a model"))
-      .file(store.root())
-      .found(format_text(store.format()))
-      .help(cat("leave ", option, " out"));
-}
-
-}  // namespace
-
 Opened open(const OpenAs& how) {
   if (how.model_alone) return open_table(how);
   return open(open_store(how.source, how.how.model.files), how);
@@ -41,7 +27,7 @@ Opened open(std::unique_ptr<Store> store, const OpenAs& how) {
   const bool exported = store->driver().hf_weights && !store->traits.of_verl;
   const bool without = adapted_view(*store) || (!exported && has_own_names(*store));
   if (how.with_table ? is_of_model(*store) : without) {
-    refuse_ranks_of_source(how.how, *store);
+    refuse_without_effect(given_settings(how.how), *store, "the source has", how.with_table);
     if (how.with_table) return open_table(std::move(store), how);
     return open_own(std::move(store), {.source = how.source,
                                        .assets = how.how.assets,

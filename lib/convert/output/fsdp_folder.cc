@@ -14,13 +14,13 @@
 #include "io/listing/manifest.h"
 #include "io/output/output_rules.h"
 #include "io/output/staging_marks.h"
+#include "io/store/names/dcp_names.h"
 #include "io/store/names/iteration_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
 
-constexpr const char* kMetadata = ".metadata";
 // Files of torch_dist: the mark of a complete checkpoint, and the hashes of all files.
 constexpr std::string_view kMarker = "metadata.json", kHashes = "integrity.json";
 
@@ -61,7 +61,7 @@ SideFiles files_beside(const Store& source, const ChangedFiles& changed) {
   SideFiles out{.from = source.root(), .opening = source.opening()};
   Folder from(source.root(), source.opening());
   for (const FolderEntry& e : from.entries()) {
-    bool data = e.name.ends_with(kMetadata) || e.name.ends_with(".distcp");
+    bool data = is_dcp_name(e.name);
     bool sums = e.name == kHashes || e.name == kMarker || e.name == kManifestName || is_staging_mark(e.name);
     if (e.folder || data || sums) continue;
     if (auto text = changed.find(e.name); text != changed.end())

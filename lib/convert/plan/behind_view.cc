@@ -53,8 +53,12 @@ void add_losses(const Conversion& conversion, LostValues& lost) {
 // The identity of an export comes from the files that its store lists, which are the base's.
 void add_adapter(Conversion& conversion, const AdaptedStore& view) {
   conversion.sources.push_back(view.folder());
-  std::string own =
-      PlanIdentity("adapter", MCKPT_VERSION).add("the files of the adapter", source_identity(view)).text();
+  constexpr std::string_view kAdapterFiles = "the files of the adapter";
+  const SourceIdentity files = source_identity(view);
+  std::string own = PlanIdentity("adapter", MCKPT_VERSION)
+                        .add(kAdapterFiles, files.files)
+                        .add_times(kAdapterFiles, files.times)
+                        .text();
   conversion.identity += own.substr(own.find('\n') + 1);
   note_view(conversion, view);
   conversion.details.note(cat("adapter ", view.text()));

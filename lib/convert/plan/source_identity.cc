@@ -1,6 +1,7 @@
-// The modification time is one that programs set as they like: a copy with `cp -p`, an archive or rsync gives two
-// saves the same. The change time of the inode cannot be set, so it counts too. It also changes where the contents
-// do not (chmod, a new name, another link): then a resumed run is refused, rather than that it mixes two sources.
+// The modification time is one that programs set as they like: a copy with `cp -p`, an archive or rsync gives
+// two saves the same. The change time of the inode cannot be set, so it counts too. It also changes where the
+// contents do not (chmod, a new name, another link): then a resumed run is refused, rather than that it mixes
+// two sources.
 #include "convert/plan/source_identity.h"
 
 #include "convert/own/names.h"
@@ -42,18 +43,22 @@ std::string table_digest(const Store& store) {
 
 }  // namespace
 
-std::string source_identity(const Store& store) {
-  std::string out;
+SourceIdentity source_identity(const Store& store) {
+  SourceIdentity out;
   StoreFiles files(store);
   for (std::size_t f = 0; f < store.files().size(); f++) {
     const FileStamp& stamp = files.open(static_cast<i32>(f))->stamp();
-    out += cat(store.files()[f].path, " ", stamp.bytes, " ", stamp.modified_ns, " ", stamp.changed_ns, "\n");
+    out.files += cat(store.files()[f].path, " ", stamp.bytes, " ", stamp.modified_ns, "\n");
+    out.times += cat(store.files()[f].path, " ", stamp.changed_ns, "\n");
   }
-  out += cat("table ", table_digest(store), "\n");
-  if (const AdaptedStore* view = adapted_view(store))
-    out += cat("with ", source_identity(view->adapter()), view->config_text(), "\n");
+  out.files += cat("table ", table_digest(store), "\n");
+  if (const AdaptedStore* view = adapted_view(store)) {
+    const SourceIdentity adapter = source_identity(view->adapter());
+    out.files += cat("with ", adapter.files, view->config_text(), "\n");
+    out.times += cat("with ", adapter.times);
+  }
   for (const auto& [name, value] : store.facts())
-    if (name == kModelDictFact) out += cat("dict ", value, "\n");
+    if (name == kModelDictFact) out.files += cat("dict ", value, "\n");
   return out;
 }
 

@@ -9,12 +9,11 @@
 #include "io/copy/read_sums.h"
 #include "io/dcp/write/layout.h"
 #include "io/safetensors/layout.h"
+#include "io/store/names/dcp_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
-
-constexpr const char* kMetadata = ".metadata";
 
 std::span<const u8> as_bytes(std::string_view text) {
   return {reinterpret_cast<const u8*>(text.data()), text.size()};
@@ -26,10 +25,12 @@ void put_in_front(Notes& notes, Notes first) {
 }
 
 std::string identity_of(const Conversion& c, TargetIdentity& parts) {
-  auto own_or = [](const std::string& own, auto usual) { return own.empty() ? usual() : own; };
   PlanIdentity& text = *parts.settings;
-  text.add(kSourceFiles, own_or(parts.source, [&] { return source_identity(*c.store); }));
-  text.add(kBesideFiles, own_or(parts.beside, [&] { return c.beside.identity(); }));
+  const SourceIdentity source = parts.source.files.empty() ? source_identity(*c.store) : parts.source;
+  text.add(kSourceFiles, source.files).add_times(kSourceFiles, source.times);
+  const SourceIdentity beside =
+      parts.beside.files.empty() ? SourceIdentity{c.beside.identity()} : parts.beside;
+  text.add(kBesideFiles, beside.files).add_times(kBesideFiles, beside.times);
   return text.add(kMapping, parts.mapping).add(kResult, parts.result).text();
 }
 
@@ -43,7 +44,7 @@ void FramePlace::write_beside() const {
 void write_frame(const DcpLayout& layout, const FramePlace& to) {
   layout.write_objects(to.out);
   to.write_beside();
-  OutputFiles file(to.folder, {{kMetadata, 0}}, OutputFiles::Begin::kReplace);
+  OutputFiles file(to.folder, {{std::string(kDcpMetadata), 0}}, OutputFiles::Begin::kReplace);
   i64 at = 0;
   layout.write_metadata([&](std::string_view text) {
     file.write(0, at, as_bytes(text));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "convert/plan/conversion.h"
+#include "convert/plan/source_identity.h"
 #include "io/output/plan_identity.h"
 
 namespace mckpt::impl {
@@ -38,7 +39,7 @@ struct FramePlace {
 // source's files and the files beside the tensors.
 struct TargetIdentity {
   std::optional<PlanIdentity> settings{};  // none: the result is not resumed
-  std::string source{}, beside{};
+  SourceIdentity source{}, beside{};
   std::string mapping{}, result{};
 };
 

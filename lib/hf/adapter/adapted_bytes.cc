@@ -123,7 +123,7 @@ class AdaptedBytes final : public ByteSource {
   // Items [first, first + count) into work.bytes, in the wanted type.
   void compute(i64 first, i64 count, Work& work) const {
     work.bytes.resize(static_cast<std::size_t>(count * std::max(item_bytes_, dtype_bytes(dtype_, 1))));
-    if (t_.factors.empty() && t_.added < 0 && t_.tokens < 0) {
+    if (t_.factors.empty() && t_.added < 0 && t_.tokens.empty()) {
       read_as(type_, first, count, work.bytes.data());
       work.bytes.resize(static_cast<std::size_t>(count * item_bytes_));
       return;
@@ -131,7 +131,7 @@ class AdaptedBytes final : public ByteSource {
     read_values(first, count, work);
     for (std::size_t i = 0; i < t_.factors.size(); i++) add_factors(i, first, work);
     if (t_.added >= 0) add_vector(first, work);
-    if (t_.tokens >= 0) put_tokens(first, work);
+    for (const AdaptedRows& rows : t_.tokens) put_rows(rows, first, work);
     work.bytes.resize(static_cast<std::size_t>(count * item_bytes_));
     cast_items(cast_between(DType::kF32, type_), reinterpret_cast<const u8*>(work.values.data()),
                work.bytes.data(), count);
@@ -164,11 +164,11 @@ class AdaptedBytes final : public ByteSource {
       work.values[i] += (*own)[static_cast<std::size_t>(first) + i] * scale;
   }
 
-  void put_tokens(i64 first, Work& work) const {
-    const AdapterMemory::Values own = memory_.values(t_.tokens, false);
+  void put_rows(const AdaptedRows& rows, i64 first, Work& work) const {
+    const AdapterMemory::Values own = memory_.values(rows.tensor, false);
     const i64 end = first + std::ssize(work.values);
-    for (std::size_t n = 0; n < t_.token_rows.size(); n++) {
-      const i64 row = t_.token_rows[n] * columns_, begin = std::max(row, first);
+    for (std::size_t n = 0; n < rows.rows.size(); n++) {
+      const i64 row = rows.rows[n] * columns_, begin = std::max(row, first);
       for (i64 at = begin; at < std::min(row + columns_, end); at++)
         work.values[at - first] = (*own)[static_cast<std::size_t>(static_cast<i64>(n) * columns_ + at - row)];
     }
@@ -225,7 +225,7 @@ class AdaptedBytes final : public ByteSource {
   // Magnitudes over the norms of columns: these are known when all rows have been computed once.
   std::vector<float> column_factors(const AdaptedFactors& f) const {
     AdaptedTensor sum = t_;
-    sum.tokens = sum.added = -1;
+    sum.tokens.clear(), sum.added = -1;
     sum.factors = {f};
     sum.factors[0].magnitude = -1;
     const AdaptedBytes values(sum, DType::kF32, memory_);

@@ -92,8 +92,9 @@ BaseFacts facts_of(const Store& base, const MakeMemoryNames& names) {
 // The tensors of the adapter that a tensor of the result is made of.
 std::vector<i64> parts_of(const AdaptedTensor& t) {
   std::vector<i64> parts;
-  for (i64 part : {t.replaced, t.added, t.tokens})
+  for (i64 part : {t.replaced, t.added})
     if (part >= 0) parts.push_back(part);
+  for (const AdaptedRows& rows : t.tokens) parts.push_back(rows.tensor);
   for (const AdaptedFactors& f : t.factors)
     for (i64 part : {f.a, f.b, f.magnitude})
       if (part >= 0) parts.push_back(part);

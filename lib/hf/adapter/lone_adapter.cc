@@ -76,7 +76,7 @@ void check_modules(const Store& adapter, const LoraConfig& config, LoneAdapter& 
     }
   out.problems = problems.take();
   try {
-    factors.require_tokens(names.modules);
+    factors.require_tokens(names.modules, true);
   } catch (const Error& e) {
     out.problems.push_back(e);
   }

@@ -8,7 +8,6 @@
 #include "io/dcp/dcp.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "core/base/error.h"
@@ -25,24 +24,16 @@
 #include "io/saves/dcp_save.h"
 #include "io/store/findings.h"
 #include "io/store/missing_file.h"
+#include "io/store/names/dcp_names.h"
 #include "io/store/names/iteration_names.h"
 #include "io/store/store_view.h"
 
 namespace mckpt::impl {
 namespace {
 
-constexpr std::string_view kMetadata = ".metadata", kMarker = kMarkOfTorchDist;
+constexpr std::string_view kMarker = kMarkOfTorchDist;
 // Files beside the data that hold one pickled object each: of older torch_dist saves, and of Megatron-Bridge.
 constexpr std::string_view kObjectFiles[] = {kCommonFile, "train_state.pt"};
-
-// The number in "__12_0.distcp"; -1 for another name.
-i32 rank_of_file(std::string_view path) {
-  path = path.substr(path.rfind('/') + 1);
-  i32 rank = -1;
-  if (!path.starts_with("__")) return -1;
-  auto [end, error] = std::from_chars(path.data() + 2, path.data() + path.size(), rank);
-  return error == std::errc() && end != path.data() + path.size() && *end == '_' ? rank : -1;
-}
 
 // Parses the index `name` of the folder. Errors name the file.
 DcpMetadata read_one(const Folder& folder, const std::string& name) {
@@ -73,12 +64,6 @@ DcpMetadata placed(DcpMetadata m, const std::string& part, bool common) {
   }
   m.object_names = std::move(names);
   return m;
-}
-
-// The rank that wrote "__12.metadata"; -1 for another name.
-i32 rank_of_metadata(std::string_view name) {
-  auto rank = numbered(name, "__");
-  return rank && rank->before == "__" && rank->after == kMetadata ? static_cast<i32>(rank->number) : -1;
 }
 
 }  // namespace
@@ -118,16 +103,16 @@ void DcpStore::read_metadata(const Folder& folder) {
 // there are neither: torch writes .metadata last, so a save without it was interrupted.
 DcpMetadata DcpStore::read_part(const Folder& folder, std::size_t part) {
   const std::string& name = parts_.folders[part];
-  if (const std::string index = in_part(part, kMetadata); folder.has_file(index)) {
+  if (const std::string index = in_part(part, kDcpMetadata); folder.has_file(index)) {
     gathered_ = true;
-    if (part == 0) add_fact("index", std::string(kMetadata));
+    if (part == 0) add_fact("index", std::string(kDcpMetadata));
     return placed(read_one(folder, index), name, part == parts_.common);
   }
   std::vector<DcpMetadata> of_ranks;
   bool has_data = false;
   for (const FolderEntry& e : folder.entries(name)) {
-    has_data |= e.name.ends_with(".distcp");
-    if (!e.folder && rank_of_metadata(e.name) >= 0)
+    has_data |= is_dcp_data(e.name);
+    if (!e.folder && rank_of_dcp_metadata(e.name) >= 0)
       of_ranks.push_back(read_one(folder, in_part(part, e.name)));
   }
   if (of_ranks.empty())
@@ -149,7 +134,7 @@ void DcpStore::list_files(const Folder& folder) {
   std::set<i32> ranks;
   for (const std::string& path : meta_.files) {
     files_.push_back({path, folder.file_bytes(path).value_or(-1)});
-    file_ranks_.push_back(rank_of_file(path));
+    file_ranks_.push_back(rank_of_dcp_data(path));
     ranks.insert(file_ranks_.back());
   }
   // A rank that held nothing leaves an empty file, which .metadata does not name. Beside files of another
@@ -160,8 +145,8 @@ void DcpStore::list_files(const Folder& folder) {
     find_leftovers(folder, part, meta_.files, findings_);
     const bool mixed = findings_.size() > before;
     for (const FolderEntry& e : folder.entries(part))
-      if (const i32 rank = rank_of_file(e.name);
-          !e.folder && e.name.ends_with(".distcp") && (!mixed || rank < last))
+      if (const i32 rank = rank_of_dcp_data(e.name);
+          !e.folder && is_dcp_data(e.name) && (!mixed || rank < last))
         ranks.insert(rank);
   }
   ranks.erase(-1);
@@ -252,7 +237,7 @@ void DcpStore::collect_findings() {
   for (const StoreFile& f : files_) bytes.push_back(f.bytes);
   if (safetensors_inside_)
     findings.add({.code = Code::kItemMismatch,
-                  .file = std::string(kMetadata),
+                  .file = std::string(kDcpMetadata),
                   .message = std::string(kSafetensorsInside),
                   .help = std::string(kSaveOtherwise)});
   else
@@ -261,7 +246,7 @@ void DcpStore::collect_findings() {
   if (dialect_ == DcpDialect::kFsdpDtensor && meta_.stage_local_layers)
     findings.add(
         {.code = Code::kPipelineLoss,
-         .file = std::string(kMetadata),
+         .file = std::string(kDcpMetadata),
          .message =
              "the last pipeline stage numbered its layers from 0, so layers of different stages have the same names, and only one tensor of each name is stored",
          .help = "save with Megatron's ckpt_format torch_dist, or without pipeline parallelism"});

@@ -1,5 +1,5 @@
-// overlayfs decides whether a folder can be renamed before it looks at the place. A folder with files is a place
-// that no rename takes, so the answer is had without any change: EXDEV, or that the place is not empty.
+// overlayfs decides whether a folder can be renamed before it looks at the place. A folder with files is a
+// place that no rename takes, so the answer is had without any change: EXDEV, or that the place is not empty.
 #include "io/output/lower_layer.h"
 
 #include <linux/magic.h>

@@ -99,8 +99,8 @@ OutputFiles::OutputFiles(std::string folder, std::vector<OutputFile> files, Begi
 
 OutputFiles::~OutputFiles() { ::close(folder_fd_); }
 
-// Opens the file where it is, without a link in any part of its name. -1 and errno; EMLINK if another file, which
-// may be anybody's, would be written to.
+// Opens the file where it is, without a link in any part of its name. -1 and errno; EMLINK if another file,
+// which may be anybody's, would be written to.
 int OutputFiles::open_inside(const std::string& name, int flags) const {
   int folder = folder_fd_;
   std::size_t at = 0;
@@ -120,8 +120,8 @@ int OutputFiles::open_inside(const std::string& name, int flags) const {
   return -1;
 }
 
-// Writing into reserved space costs half as much again, but a full disk is found before anything is written. On a
-// file system that cannot reserve, the file gets its size alone.
+// Writing into reserved space costs half as much again, but a full disk is found before anything is written. On
+// a file system that cannot reserve, the file gets its size alone.
 void OutputFiles::make(i32 file, Begin begin) {
   const i64 bytes = files_[file].bytes;
   const int fd = open_inside(files_[file].name, O_CREAT | (begin == Begin::kCreate ? O_EXCL : 0));

@@ -42,9 +42,10 @@ class OutputFiles final : public CopySink {
   // cache.
   enum class How { kCached, kDirect };
 
-  // Creates every file, with its folders if its name has some, and reserves its space. No link is followed below
-  // `folder`, and a file that has a second name is not written to. pre: `folder` exists and is not a link.
-  // Throws kWriteFailed; where the disk is full, the error says how many bytes the file and the result need.
+  // Creates every file, with its folders if its name has some, and reserves its space. No link is followed
+  // below `folder`, and a file that has a second name is not written to. pre: `folder` exists and is not a
+  // link. Throws kWriteFailed; where the disk is full, the error says how many bytes the file and the result
+  // need.
   OutputFiles(std::string folder, std::vector<OutputFile> files, Begin begin = Begin::kCreate,
               How how = How::kCached);
   ~OutputFiles() override;

@@ -4,6 +4,7 @@
 //   reshard 3f5a...e1                what is made, and a digest of every part
 //   tp=2                             settings, with their values
 //   source:9c11ab52e07f3d48          what is too long for the text: its digest
+//   source~71d0b3aa02c45e96          what changes without its contents: times of a file's inode
 //
 // Two texts that differ say by their lines what is different.
 #pragma once
@@ -28,11 +29,15 @@ class PlanIdentity {
   }
   // A part that only its digest represents. `what` says what it is: "the files of the source".
   PlanIdentity& add(std::string_view what, std::string_view part);
+  // The times of the last change (ctime) of files, which may be others although the part that was added under the
+  // same name has the same contents.
+  PlanIdentity& add_times(std::string_view what, std::string_view times);
   std::string text() { return mode_ + ' ' + sha_.hex_digest() + '\n' + lines_; }
 
  private:
   PlanIdentity& setting(std::string_view name, const std::string& value);
   void digest(std::string_view name, std::string_view part);
+  PlanIdentity& add_digest(std::string_view what, char sign, std::string_view part);
 
   std::string mode_, lines_;
   Sha256 sha_;
@@ -41,5 +46,7 @@ class PlanIdentity {
 // Differences between two texts, one sentence each: "`tp`: 2 in the first run, 4 in this one". `begun` may
 // be a damaged text or one of another version. Empty if their lines are equal.
 std::vector<std::string> plan_differences(std::string_view begun, std::string_view now);
+// Whether two texts differ by what add_times() added, and by nothing else.
+bool only_times_differ(std::string_view begun, std::string_view now);
 
 }  // namespace mckpt::impl

@@ -60,15 +60,18 @@ std::string_view plan_of(std::string_view text) {
 }
 
 bool is_published(const std::string& folder, const std::string& plan) {
-  const std::string text = read_mark(folder, kPlanMark);
-  if (plan.empty() || plan == kNotResumed || !says_complete(text) || is_of_another_start(folder))
-    return false;
-  if (text != complete_text(folder, plan)) return false;
+  if (plan.empty() || plan == kNotResumed || is_of_another_start(folder)) return false;
+  if (read_mark(folder, kPlanMark) != complete_text(folder, plan)) return false;
   try {
     return !is_file(manifest_path(folder)) || all_listed(folder);
   } catch (const Error&) {
     return false;  // the manifest is damaged or cannot be read
   }
+}
+
+bool was_published_before_start(const std::string& folder) {
+  const std::string text = read_mark(folder, kPlanMark);
+  return text.starts_with(cat(kComplete, folder_identity(folder), " ")) && is_of_another_start(folder);
 }
 
 }  // namespace mckpt::impl

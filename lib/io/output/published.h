@@ -1,6 +1,6 @@
-// The fact that a folder is published: that mckpt wrote all of it, made it durable, and was about to give it the
-// name of the result, or has done so. The fact is written into the folder before the rename, as the first line
-// of .plan, so that it does not depend on the name that the folder has:
+// The fact that a folder is published: that mckpt wrote all of it, made it durable, and was about to give it
+// the name of the result, or has done so. The fact is written into the folder before the rename, as the first
+// line of .plan, so that it does not depend on the name that the folder has:
 //
 //   reshard 3f5a...e1           begun: some or all files may be holes
 //
@@ -29,5 +29,8 @@ bool says_complete(std::string_view text);
 // Whether the folder is complete, by this plan: .plan says so of this folder, and every file in the manifest is
 // there with its size. Where data were written without fsync, only until the system starts again.
 bool is_published(const std::string& folder, const std::string& plan);
+// Whether this folder was published, of data that were written without fsync, and the system has started again
+// since: nothing tells whether the disk has all of it.
+bool was_published_before_start(const std::string& folder);
 
 }  // namespace mckpt::impl

@@ -4,9 +4,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "core/base/argument.h"
 #include "core/base/error.h"
+#include "io/file/open_options.h"
 #include "io/file/place.h"
 #include "io/file/remove_tree.h"
+#include "io/listing/manifest.h"
 #include "io/output/published.h"
 #include "io/output/staging_marks.h"
 #include "io/output/unfinished.h"
@@ -57,19 +60,25 @@ bool is_mount_point(const std::string& path) {
 }
 
 // The marks say that a run of this plan was interrupted, and mckpt did not give the folder this name, or it has
-// lost files since.
+// lost files since, or may have.
 [[noreturn]] void refuse_moved(const std::string& path, const StagedFolder::Options& options) {
-  const std::string staging = StagedFolder::staging_path(path);
-  const bool complete = says_complete(read_mark(path, kPlanMark));
-  throw Error(
-      Code::kOutputExists,
-      complete ? "the folder is not as a run of this command published it: it is a copy, or files are gone"
-               : "the folder is the unfinished output of a run of this command, and was moved to this name")
-      .file(path)
-      .help(cat(complete ? ""
-                         : cat("to go on with it, give it its hidden name back: mv ", escaped(path, 4096),
-                               " ", escaped(staging, 4096), "; "),
-                "to begin anew, ", options.instead));
+  const std::string staging = StagedFolder::staging_path(path), name = escaped(path, 4096);
+  std::string what =
+      "the folder is the unfinished output of a run of this command, and was moved to this name";
+  std::string choice =
+      cat("to go on with it, give it its hidden name back: mv ", name, " ", escaped(staging, 4096), "; ");
+  if (was_published_before_start(path)) {
+    what =
+        "the folder was published by a run of this command that wrote without fsync (`no_sync`), and the machine has started again since: the disk may lack some of it";
+    choice = has_manifest(path, OpenOptions{.containers = nullptr})
+                 ? cat("mckpt verify ", as_argument(path),
+                       " compares it with its manifest: if it is sound, it is the result; ")
+                 : "";
+  } else if (says_complete(read_mark(path, kPlanMark))) {
+    what = "the folder is not as a run of this command published it: it is a copy, or files are gone";
+    choice.clear();
+  }
+  throw Error(Code::kOutputExists, what).file(path).help(cat(choice, "to begin anew, ", options.instead));
 }
 
 }  // namespace

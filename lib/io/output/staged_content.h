@@ -15,8 +15,8 @@
 
 namespace mckpt::impl {
 
-// Throws kOutputExists if the open folder, which this process did not make, belongs to another account, or may be
-// written by more accounts than a folder that this process makes in it; kWriteFailed if none can be made.
+// Throws kOutputExists if the open folder, which this process did not make, belongs to another account, or may
+// be written by more accounts than a folder that this process makes in it; kWriteFailed if none can be made.
 void refuse_of_others(int fd, const std::string& folder);
 
 // Removes everything but marks and these files, by their names in the folder: whatever is not a plain file with

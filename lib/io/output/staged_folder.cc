@@ -191,8 +191,8 @@ void StagedFolder::lock(const std::string& folder, bool make) {
 void StagedFolder::trust_folder(const std::string& folder) {
   try {
     refuse_of_others(fd_, folder);
-    // Another run may have put the folder that it replaces under this name since it was looked at, or have used the
-    // folder that was made here.
+    // Another run may have put the folder that it replaces under this name since it was looked at, or have used
+    // the folder that was made here.
     if (folder == staging_) refuse_foreign_staging({path_, staging_, old_});
   } catch (...) {
     ::close(std::exchange(fd_, -1));
@@ -212,8 +212,8 @@ void StagedFolder::settle_old() const {
   }
 }
 
-// Removes what an interrupted run left with which nobody goes on. A run that is killed here leaves a folder that
-// is marked so.
+// Removes what an interrupted run left with which nobody goes on. A run that is killed here leaves a folder
+// that is marked so.
 void StagedFolder::empty_folder() const {
   if (has_mark(staging_))
     if (int error = mark_given_up(staging_); error != 0)
@@ -312,8 +312,8 @@ std::string StagedFolder::own_folder() const {
 }
 
 // The replaced folder has one of two hidden names now. It is recognised by its identity, because another run
-// may have made a folder of its own under the first name meanwhile, or may work in the replaced one. A run that only
-// looks at it, or takes its last steps there, is waited for.
+// may have made a folder of its own under the first name meanwhile, or may work in the replaced one. A run that
+// only looks at it, or takes its last steps there, is waited for.
 void StagedFolder::remove_replaced() const {
   std::string replaced = read_mark(own_folder(), kReplacesMark);
   if (replaced.empty()) return;

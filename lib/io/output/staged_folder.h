@@ -52,8 +52,9 @@ class StagedFolder {
 
   // Makes, or takes over, and locks the hidden folder. `plan` is a text that identifies what is made: from
   // what, how, by which version. Throws kOutputExists, kOutputBusy if another program makes the same folder,
-  // kOtherPlan if a run with another plan was interrupted and is not to be replaced, kWriteFailed. kOutputExists
-  // for a folder of a lower layer of overlayfs, too: it has no room for another one under its name.
+  // kOtherPlan if a run with another plan was interrupted and is not to be replaced, kWriteFailed.
+  // kOutputExists for a folder of a lower layer of overlayfs, too: it has no room for another one under its
+  // name.
   StagedFolder(std::string path, Options options, std::string plan);
   // Unlocks. A result that was not published stays for the next run of the plan, unless the options say
   // otherwise.
@@ -71,8 +72,8 @@ class StagedFolder {
   // The interrupted run had published the result: nothing is left to write, publish() does the remaining
   // steps.
   bool published() const { return published_; }
-  // Nothing can be gone on with: the next run, of any plan, begins anew. Returns 0, or an errno if that could not
-  // be noted.
+  // Nothing can be gone on with: the next run, of any plan, begins anew. Returns 0, or an errno if that could
+  // not be noted.
   int give_up();
   // Whether a run for `path` was interrupted, before or after the rename: the same plan can go on with it.
   static bool is_begun(const std::string& path);

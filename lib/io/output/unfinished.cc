@@ -52,9 +52,20 @@ bool is_of_other_plan(const std::string& folder, const std::string& plan) {
 }
 
 void refuse_other_plan(const std::string& staging, const std::string& plan, Choices choices) {
+  const std::string text = read_mark(staging, kPlanMark);
+  const std::string_view begun = plan_of(text);
   std::vector<std::string> differ;
-  if (!plan.empty() && plan != kNotResumed)
-    differ = plan_differences(plan_of(read_mark(staging, kPlanMark)), plan);
+  if (!plan.empty() && plan != kNotResumed) differ = plan_differences(begun, plan);
+  if (!differ.empty() && only_times_differ(begun, plan))
+    throw Error(
+        Code::kOtherPlan,
+        "an interrupted run left an unfinished output of this name, and only the time of the last change (ctime) of its source's files is another one: chmod, chown, a link or a new name changes it, and so does another file in their place")
+        .file(staging)
+        .each_note(differ)
+        .help(cat(
+            "nobody can set that time back, so the unfinished output is not gone on with: to throw it away and "
+            "begin anew, ",
+            choices.anew));
   throw Error(
       Code::kOtherPlan,
       "an interrupted run left an unfinished output of this name, which it began with other options, from another source or by another version")

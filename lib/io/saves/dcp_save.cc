@@ -10,6 +10,7 @@
 #include "io/dcp/keys/key.h"
 #include "io/file/folder.h"
 #include "io/pickle/value.h"
+#include "io/store/names/dcp_names.h"
 #include "io/store/names/iteration_names.h"
 #include "io/store/store.h"
 
@@ -52,8 +53,7 @@ void find_leftovers(const Folder& folder, const std::string& part, std::span<con
   std::set<std::string_view> known(named.begin(), named.end());
   for (const FolderEntry& e : folder.entries(part)) {
     std::string path = part.empty() ? e.name : cat(part, "/", e.name);
-    if (!e.folder && e.name.ends_with(".distcp") && !known.contains(path) &&
-        folder.file_bytes(path).value_or(0) > 0)
+    if (!e.folder && is_dcp_data(e.name) && !known.contains(path) && folder.file_bytes(path).value_or(0) > 0)
       out.push_back({.code = Code::kMixedSaves,
                      .file = std::move(path),
                      .message = ".metadata does not name the file: it was left by another save",

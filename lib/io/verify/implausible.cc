@@ -1,5 +1,5 @@
-// Which tensors are weights is a question of names (io/store/state_part.h), and so is which of them may be zero. The
-// lists here are what transformers, PEFT, diffusers and Megatron begin with zeros.
+// Which tensors are weights is a question of names (io/store/state_part.h), and so is which of them may be
+// zero. The lists here are what transformers, PEFT, diffusers and Megatron begin with zeros.
 #include "io/verify/implausible.h"
 
 #include <algorithm>
@@ -19,14 +19,15 @@
 namespace mckpt::impl {
 namespace {
 
-// Powers of two that no value reaches: of a weight; of a state of an optimizer or a scale, which depend on gradients
-// and on the model's own numbers. A flipped exponent bit gives 2^64 times the value, and mostly 2^128 times.
+// Powers of two that no value reaches: of a weight; of a state of an optimizer or a scale, which depend on
+// gradients and on the model's own numbers. A flipped exponent bit gives 2^64 times the value, and mostly 2^128
+// times.
 constexpr int kWeightLimit = 40, kOtherLimit = 64;
 // How far above half of its neighbours a value of a matrix must be to be told: "super weights" are below 2^10.
 constexpr int kFarAbove = 14;
 
-// Last parts of names that are weights of a layer. Others are tokens, positions, tables, queries and statistics,
-// which programs keep as parameters of their own and begin with zeros.
+// Last parts of names that are weights of a layer. Others are tokens, positions, tables, queries and
+// statistics, which programs keep as parameters of their own and begin with zeros.
 constexpr std::string_view kWeights[] = {"weight",    "weight1", "weight2",   "kernel",  "gate_up_proj",
                                          "down_proj", "up_proj", "gate_proj", "w1",      "w2",
                                          "w3",        "qweight", "weight_w",  "weight_v"};
@@ -36,7 +37,8 @@ constexpr std::string_view kWeightEnds[] = {"_blocks", "_packed"};  // codes of 
 constexpr std::string_view kMayBeZero[] = {
     "lora_", "hada_",   "lokr_",        "oft_",   "boft_",      "vera_", "ia3_",   "adapter",  "bias",
     "mask",  "rel_pos", "relative_pos", "_token", "token_type", "zero_", "prompt", "position", "pos_embed"};
-// Weights that programs begin with zeros, so that a new layer changes nothing: they stay so until the first step.
+// Weights that programs begin with zeros, so that a new layer changes nothing: they stay so until the first
+// step.
 constexpr std::string_view kZeroAtFirst[] = {
     "o_proj", "down_proj", "out_proj", "c_proj",        "wo",   "w2",     "linear_proj", "linear_fc2",
     "fc2",    "to_out",    "proj_out", "dense_4h_to_h", "gate", "router", "adaln",       "adaLN",
@@ -75,15 +77,23 @@ bool is_matrix(std::string_view name, std::span<const i64> dims) {
   return weight && !has_one_of(name, kMayBeZero);
 }
 
-// The name with # for each number: tensors of one kind have one, in every layer and for every expert.
-std::string kind_of(std::string_view name) {
-  std::string out;
-  for (char c : name) {
+// The name with # for each number from `from` on.
+std::string without_numbers(std::string_view name, std::size_t from) {
+  std::string out(name.substr(0, from));
+  for (char c : name.substr(from)) {
     const bool digit = c >= '0' && c <= '9';
     if (!digit) out += c;
     if (digit && !out.ends_with('#')) out += '#';
   }
   return out;
+}
+
+// Tensors of one kind have one, in every layer and for every expert.
+std::string kind_of(std::string_view name) { return without_numbers(name, 0); }
+
+// Tensors of one kind have one for all experts of a layer; what is of no expert has its name.
+std::string kind_in_layer(std::string_view name) {
+  return without_numbers(name, std::min(name.find("experts."), name.size()));
 }
 
 // The place in a tensor of its n-th number, "[3, 5]".
@@ -131,7 +141,8 @@ void Implausible::add(i64 tensor, const NonFinite& values) {
   loud_.emplace_back(tensor, std::move(f));
 }
 
-// Whether the weights of all norms are as they begin: each one number throughout. Without norms it is not known.
+// Whether the weights of all norms are as they begin: each one number throughout. Without norms it is not
+// known.
 bool Implausible::is_untrained(TensorReader& reader) const {
   bool norms = false;
   for (i64 t = 0; t < store_.tensor_count(); t++) {
@@ -154,9 +165,9 @@ bool Implausible::is_untrained(TensorReader& reader) const {
 
 // A zero matrix is told if others of its kind have values; or if all of them are zero and no program begins so.
 void Implausible::add_zeros(TensorReader& reader, std::vector<std::pair<i64, Finding>>& out) const {
-  std::map<std::string, i64> alike, zero;
-  for (i64 t : matrices_) alike[kind_of(store_.name(t))]++;
-  for (i64 t : zeros_) zero[kind_of(store_.name(t))]++;
+  std::map<std::string, i64> alike, zero, alike_in_layer, zero_in_layer;
+  for (i64 t : matrices_) alike[kind_of(store_.name(t))]++, alike_in_layer[kind_in_layer(store_.name(t))]++;
+  for (i64 t : zeros_) zero[kind_of(store_.name(t))]++, zero_in_layer[kind_in_layer(store_.name(t))]++;
   std::optional<bool> untrained;
   for (i64 t : zeros_) {
     const std::string_view name = store_.name(t);
@@ -167,11 +178,14 @@ void Implausible::add_zeros(TensorReader& reader, std::vector<std::pair<i64, Fin
       if (!untrained) untrained = is_untrained(reader);
       if (*untrained) continue;
     }
+    const std::string in_layer = kind_in_layer(name);
+    const bool experts = zero_in_layer[in_layer] < alike_in_layer[in_layer];
     out.push_back({t,
                    {.code = Code::kImplausible,
                     .tensor = std::string(name),
-                    .message = some ? "every value is zero, unlike those of its kind in other layers"
-                                    : "every value is zero",
+                    .message = experts ? "every value is zero, unlike those of its kind in other experts"
+                               : some  ? "every value is zero, unlike those of its kind in other layers"
+                                       : "every value is zero",
                     .warning = true}});
   }
 }

@@ -55,8 +55,28 @@ def check_beside(scratch):
         expect(told["unread"] == [f"{several}/dcp"] and f"not read: {several}/dcp" in text.stdout, f"{told['unread']} {text.stdout}")
 
 
+def check_hidden(scratch):
+    """A hidden name hides nothing that a program could load: it is told as `verify` tells it, and nothing is said of other hidden names."""
+    one, other = os.path.join(scratch, "plain"), os.path.join(scratch, "with_hidden")
+    shutil.copytree(TINY_MODEL, one), shutil.copytree(TINY_MODEL, other)
+    for name in (".more/state.pt", ".state.pt", ".git/config", ".gitattributes", "._model.safetensors"):
+        os.makedirs(os.path.dirname(os.path.join(other, name)), exist_ok=True)
+        shutil.copyfile(os.path.join(DATA, "pt", "one_tensor.pt"), os.path.join(other, name))
+    for x, y, text, told in both(one, other):
+        expect((text.returncode, told["equal"]) == (0, True), text.stdout)
+        expect(told["unread"] == [f"{other}/.more", f"{other}/.state.pt"], f"{told['unread']}")
+        expect(f"not read: {other}/.more (a hidden folder), {other}/.state.pt (a hidden file)" in text.stdout, text.stdout)
+        expect(text.stdout.startswith("equal: ") and ", but 2 files were not read" in text.stdout.splitlines()[0], text.stdout)
+    run = run_mckpt("verify", other, "--against", one)
+    expect(run.returncode == 0 and "not compared: .more (a hidden folder), .state.pt (a hidden file)" in run.stdout, run.stdout)
+    expect(" but 2 files were not compared" in run.stdout.splitlines()[-1], run.stdout)
+    run = run_mckpt("diff", one, one)
+    expect("not read" not in run.stdout, run.stdout)
+
+
 with tempfile.TemporaryDirectory() as scratch:
     check_files(scratch)
     check_objects(scratch)
     check_beside(scratch)
-finish(28)
+    check_hidden(scratch)
+finish(38)

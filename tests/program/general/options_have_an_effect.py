@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 
@@ -28,12 +29,12 @@ BASES = {
     "pattern": ["[*-]M"],
     "layout": ["HF --json", "HF --dp 3 --json", "fsdp --json", "32x16 8 --world 3"],
     "plot": ["HF -o OUT.svg", "HF --as fsdp --dp 3 -o OUT.svg", "HF --as torch_dist -o OUT.svg"],
-    "verify": ["HF", "fsdp --against HF"],
-    "diff": ["HF fsdp"],
+    "verify": ["HF", "fsdp --against HF", "HF --against HF", "own --against HF"],
+    "diff": ["HF fsdp", "HF HF", "HF own", "own own2"],
     "convert hf-to-fsdp": ["HF OUT", "HF OUT --dp 3"],
     "convert to-fsdp": ["mcore OUT --dp 3", "HF OUT --dp 3"],
     "convert fsdp-to-hf": ["fsdp OUT"],
-    "export": ["fsdp OUT", "mcore OUT"],
+    "export": ["fsdp OUT", "mcore OUT", "own OUT"],
     "convert to-mcore": ["HF OUT", "fsdp OUT"],
     "convert reshard": ["fsdp OUT --dp 3", "mcore OUT", "pt OUT"],
     "convert to-pt": ["HF OUT", "fsdp OUT"],
@@ -66,6 +67,12 @@ QUIET = {
 for command, name in (("hf-to-fsdp", "fsdp --dp 2"), ("to-mcore", "mcore"), ("to-pt", "pt")):
     run = run_mckpt("convert", command, TINY_MODEL, *os.path.join(work.name, name).split(), "--no-sync", "-q")
     expect(run.returncode == 0, run.stderr)
+for name in ("own", "own2"):
+    run = run_mckpt("convert", "to-dcp", TINY_MODEL, os.path.join(work.name, name), "--no-sync", "-q")
+    expect(run.returncode == 0, run.stderr)
+    for file in ("config.json", "model.safetensors.index.json"):
+        if os.path.exists(os.path.join(TINY_MODEL, file)):
+            shutil.copy(os.path.join(TINY_MODEL, file), os.path.join(work.name, name))
 run = run_mckpt("convert", "to-mcore", models.path("nemotron_h"), os.path.join(work.name, "hybrid"), "--no-sync", "-q")
 expect(run.returncode == 0, run.stderr)
 

@@ -7,7 +7,7 @@ import tempfile
 
 from mckpt_tests.checks import expect, finish
 from mckpt_tests.program import run_mckpt
-from mckpt_tests.setting import TINY_MODEL
+from mckpt_tests.setting import DATA, TINY_MODEL
 
 with tempfile.TemporaryDirectory(prefix="mckpt_own_config_") as folder:
     os.chdir(folder)
@@ -39,4 +39,26 @@ with tempfile.TemporaryDirectory(prefix="mckpt_own_config_") as folder:
         if text == "{":
             expect(exported.returncode == 3 and "MC1003" in exported.stderr, f"export: {exported.stderr[-300:]}")
             expect(done.returncode == 1 and checks.get("model") == "fail", f"verify, no JSON: {done.returncode} {checks}")
-finish(18)
+    # Files of ranks under a model's own names, with the config that the training program put beside them.
+    shutil.copytree(os.path.join(DATA, "rank_files", "verl2_w3"), "ranks")
+    with open("ranks/huggingface/config.json") as file:
+        config = json.load(file)
+    with open(os.path.join(TINY_MODEL, "config.json")) as file:
+        other = json.load(file)
+    cases = {"same": config, "wider": {**config, "hidden_size": 64}, "deeper": {**config, "num_hidden_layers": 3}, "another": other,
+             "unknown": {**config, "model_type": "of_tomorrow", "architectures": ["OfTomorrowForCausalLM"]}}  # fmt: skip
+    for name, text in cases.items():
+        with open("ranks/huggingface/config.json", "w") as file:
+            json.dump(text, file)
+        exported = run_mckpt("export", "ranks", f"out_ranks_{name}", "--no-sync", "-q")
+        verified, told = run_mckpt("verify", "ranks"), json.loads(run_mckpt("verify", "ranks", "--json").stdout)
+        model = next((c for c in told["checks"] if c["name"] == "model"), None)
+        if name == "same":
+            expect((verified.returncode, exported.returncode, model) == (0, 0, None), f"ranks: {verified.stdout} {exported.stderr}")
+        elif name == "unknown":
+            expect(verified.returncode == 0 and "config.json was not compared" in verified.stdout.splitlines()[-1] and "sound" in verified.stdout, f"ranks of tomorrow: {verified.stdout}")
+            expect(model["status"] == "none" and "not compared with config.json" in model["note"], f"ranks of tomorrow: {model}")
+        else:
+            expect(exported.returncode == 3, f"export ranks {name}: {exported.returncode} {exported.stderr[-300:]}")
+            expect(verified.returncode == 1 and "FAIL  model" in verified.stdout and model["status"] == "fail" and not told["sound"], f"verify ranks {name}: {verified.stdout}")
+finish(30)

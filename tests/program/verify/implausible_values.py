@@ -82,13 +82,27 @@ def raw(name, tensors):
 
 
 CASES = [
-    ("zero_expert", {UP: zeros}, {UP: "every value is zero, unlike those of its kind in other layers"}),
+    ("zero_expert", {UP: zeros}, {UP: "every value is zero, unlike those of its kind in other experts"}),
     ("zero_head", {"lm_head.weight": zeros}, {"lm_head.weight": "every value is zero"}),
     ("huge_head", {"lm_head.weight": value(5, 1e30)}, {"lm_head.weight": "a magnitude of 9.953038e+29 at [0, 5]; half"}),
     ("flipped_bit", {QUERY: flipped(37)}, {QUERY: "at [2, 5]; half of the values near it are below"}),
     ("huge_norm", {"model.norm.weight": value(3, -1e20)}, {"model.norm.weight": "a magnitude of"}),
     ("far_above", {QUERY: value(40, 40000)}, {QUERY: "a magnitude of 39936 at [2, 8]"}),
 ]
+
+
+def others_of_the_kind_are_named():
+    """Experts are not called layers, and what all experts of a layer lack is told of the layer."""
+    none = ([4, 4], [0.0] * 16)
+    names = [f"layers.{layer}.experts.{e}.up_proj.weight" for layer in range(2) for e in range(2)]
+    fused = [name.replace(".experts", ".mlp.experts.local_experts") for name in names]
+    plain = [f"layers.{layer}.q_proj.weight" for layer in range(2)]
+    for case, tensors, zero, kin in (
+        ("expert", names, names[:1], "experts"), ("every_other_expert", names, names[1::2], "experts"), ("layer_of_experts", names, names[2:], "layers"),
+        ("local_expert", fused, fused[3:], "experts"), ("layer", plain, plain[:1], "layers"), ("shared", names[:2] + plain, plain[1:], "layers"),
+    ):  # fmt: skip
+        found = warnings(raw("of_" + case, {name: none if name in zero else ([4, 4], [1.0 + i * (n + 1) for i in range(16)]) for n, name in enumerate(tensors)}))
+        expect(found == dict.fromkeys(zero, f"every value is zero, unlike those of its kind in other {kin}"), f"{case}: {found}")
 
 
 def found_in_every_format():
@@ -154,6 +168,7 @@ def kept_on_cards():
     expect("MC1013" in text and UP in text, f"the card does not name it: {text[:400]}")
 
 
+others_of_the_kind_are_named()
 found_in_every_format()
 not_found_in_healthy_models()
 kept_on_cards()

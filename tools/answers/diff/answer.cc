@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "convert/compare/checks/beside.h"
 #include "convert/compare/compare.h"
 #include "convert/compare/diff/diff.h"
 #include "convert/compare/diff/groups.h"
@@ -199,7 +200,8 @@ void write_not_compared(Output& out, const Diff& diff) {
     if (!c.note.empty()) out.line(cat(c.note.starts_with("not ") ? "" : cat(c.name, ": "), c.note));
   }
   std::vector<std::string> unread;
-  for (const NotRead& n : diff.report.unread) unread.push_back(n.path);
+  for (const NotRead& n : diff.report.unread)
+    unread.push_back(n.reason == kNotLookedAt ? n.path : cat(n.path, " (", n.reason, ")"));
   if (!unread.empty()) out.line(cat("not read: ", listed(unread, 5)));
 }
 

@@ -226,8 +226,9 @@ void check_beside(const std::string& path, const std::vector<Beside>& some, int 
 
 void name_beside(const std::string& path, const Store& store, bool whole, VerifyReport& report) {
   const std::string front = whole ? cat(path, path.ends_with('/') ? "" : "/") : "";
-  for (const std::string& name : checkpoints_beside(path, store))
-    report.unread.push_back({front + name, "not compared"});
+  for (const Beside& b : list_beside(path, &store, store.opening()))
+    if (b.kind == Beside::Kind::kCheckpoint || b.kind == Beside::Kind::kUnread)
+      report.unread.push_back({front + b.path, b.reason.empty() ? std::string(kNotLookedAt) : b.reason});
 }
 
 }  // namespace mckpt::impl

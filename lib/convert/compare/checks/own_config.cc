@@ -20,6 +20,13 @@
 namespace mckpt::impl {
 namespace {
 
+// Errors that say that the tensors and the config are not of one model.
+bool is_of_config(Code code) {
+  constexpr Code kOfConfig[] = {Code::kBadJson, Code::kBadConfig, Code::kUnaccounted, Code::kContradiction,
+                                Code::kSourceShape};
+  return std::ranges::find(kOfConfig, code) != std::end(kOfConfig);
+}
+
 // Shards say how large tensors are only by the pieces that are there, so the config has to say it. Without a
 // config, shards may be missing and no check sees it, so the report has a warning.
 void check_shards(const Store& store, int threads, VerifyReport& report) {
@@ -54,6 +61,33 @@ void refuse_unlike_head(const Store& store, const std::string& folder, int threa
       .note(cat("the tie is that of ", escaped(folder, 4096), "/config.json"));
 }
 
+// Files of ranks under a model's own names.
+bool is_of_ranks(const Store& store) {
+  return store.driver().of_a_run && format_family(store.format()) == FormatFamily::kTorch &&
+         store.ranks() > 1;
+}
+
+bool has_weights(const Store& store) {
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (!is_of_states(store.name(t)) && !is_beside_model(store.name(t))) return true;
+  return false;
+}
+
+// Opens the files as an export does, which compares names and shapes with the model of the folder. Throws what
+// tensors of another model throw; says what could not be compared.
+void check_run(const Store& store, int threads, VerifyReport& report) {
+  std::string why = "neither it nor the files beside it say which tensors there are";
+  try {
+    const Opened opened =
+        open_own(open_store(store.root(), store.opening()), {.source = store.root(), .threads = threads});
+    if (!opened.own->judged_by.empty()) return;
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted || is_of_config(e.code())) throw;
+    why = e.message();
+  }
+  report.add({.name = "model", .unit = "tensors", .note = cat("not compared with config.json: ", why)}, {});
+}
+
 }  // namespace
 
 void check_own_config(const Store& store, int threads, VerifyReport& report) {
@@ -66,6 +100,7 @@ void check_own_config(const Store& store, int threads, VerifyReport& report) {
       if (store.driver().open_ended) return check_shards(store, threads, report);
       const ModelFolder folder = find_model_folder(store, store.root(), std::nullopt);
       if (folder.tied.value_or(false)) refuse_unlike_head(store, folder.path, threads);
+      if (!folder.path.empty() && is_of_ranks(store) && has_weights(store)) check_run(store, threads, report);
       return;
     }
     if (own_assets(store).empty()) return;
@@ -73,10 +108,8 @@ void check_own_config(const Store& store, int threads, VerifyReport& report) {
     how.how.model.files = store.opening();
     open_sharded(open_store(store.root(), store.opening()), how);
   } catch (const Error& e) {
-    constexpr Code kOfConfig[] = {Code::kBadJson, Code::kBadConfig, Code::kUnaccounted, Code::kContradiction,
-                                  Code::kSourceShape};
     if (e.code() == Code::kInterrupted) throw;
-    if (std::ranges::find(kOfConfig, e.code()) == std::end(kOfConfig)) return;
+    if (!is_of_config(e.code())) return;
     report.add({"model", Check::Status::kFail, store.tensor_count(), "tensors"}, {finding_of(e)});
   }
 }

@@ -126,9 +126,14 @@ std::string diff_verdict(const Diff& diff) {
   const std::string same = same_text(c), types = cat(c.casts == 1 ? " has" : " have", " another type");
   const std::string_view beyond = c.alike > 0 ? " beyond the tolerance" : "";
   std::string out;
-  if (diff.equal)
+  if (diff.equal) {
+    const i64 unread = std::ssize(diff.report.unread);
     return cat("equal: ", all == 1 ? "the " : "all ", counted(all, "tensor"),
-               of.empty() ? " and everything else that was compared" : of);
+               of.empty() ? " and everything else that was compared" : of,
+               unread == 0
+                   ? ""
+                   : cat(", but ", counted(unread, "file"), unread == 1 ? " was" : " were", " not read"));
+  }
   if (all == c.unread)
     out = "no tensor could be compared";
   else if (c.tensors_differ() == 0 && c.casts > 0)  // which makes them unequal, within any tolerance

@@ -61,7 +61,7 @@ i64 CompareSink::first_difference(const ChunkExtents::Extent& e, const Stretch& 
   i64 from = std::max(e.begin, found.offset), to = std::min(e.end, found.end());
   std::span<const u8> there = found.part(from, to);
   std::vector<u8> items;
-  if (is_cast(e)) {
+  if (is_rounded(e)) {
     // Jobs write whole items, of which a piece may end in the middle.
     const i64 item = dtype_bytes(e.dtype, 1);
     const i64 first = e.begin + (from - e.begin) / item * item;
@@ -87,7 +87,7 @@ void CompareSink::add(i32 file, const Stretch& written, const Stretch& found) {
   bool known = false;
   extents_->each(file, found.offset, found.end(), [&](const ChunkExtents::Extent& e) {
     i64 at = first_difference(e, written, found);
-    known |= at >= 0 || is_cast(e);
+    known |= at >= 0 || is_rounded(e);
     if (at < 0) return;
     Difference here{chunks_.key(e.chunk), file, at, (at - e.begin) / dtype_bytes(e.dtype, 1)};
     auto [known_here, added] = of_key_.try_emplace(here.key, here);

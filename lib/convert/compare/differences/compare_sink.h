@@ -32,11 +32,11 @@ class CompareSink final : public CopySink {
   // kCounted: what differs is counted afterwards, and its first place found: of a tensor that is known to
   // differ, the rest is not wanted. kOne: after one difference nothing is wanted.
   enum class Places : u8 { kFirst, kCounted, kOne };
-  // The job writes these chunks, into the files of the store. Both outlive this. `cast`: whether the job rounds the
-  // items of a key, of which every NaN is equal to every other one; empty: it rounds none.
+  // The job writes these chunks, into the files of the store. Both outlive this. `rounded`: whether the job
+  // rounds the items of a key, of which every NaN is equal to every other one; empty: it rounds none.
   CompareSink(const Store& there, const ChunkList& chunks, Places places,
-              std::function<bool(i32 key)> cast = {})
-      : chunks_(chunks), bytes_(there, chunks), places_(places), cast_(std::move(cast)) {}
+              std::function<bool(i32 key)> rounded = {})
+      : chunks_(chunks), bytes_(there, chunks), places_(places), rounded_(std::move(rounded)) {}
 
   // Throws kInternal if bytes differ that belong to none of the chunks, and what reading the file throws.
   void write(i32 file, i64 offset, std::span<const u8> bytes) override;
@@ -62,14 +62,14 @@ class CompareSink final : public CopySink {
     std::span<const u8> part(i64 from, i64 to) const;
   };
 
-  bool is_cast(const ChunkExtents::Extent& e) const { return cast_ && cast_(chunks_.key(e.chunk)); }
+  bool is_rounded(const ChunkExtents::Extent& e) const { return rounded_ && rounded_(chunks_.key(e.chunk)); }
   void add(i32 file, const Stretch& written, const Stretch& found);
   i64 first_difference(const ChunkExtents::Extent& e, const Stretch& written, const Stretch& found) const;
 
   const ChunkList& chunks_;
   TestedBytes bytes_;
   Places places_;
-  std::function<bool(i32 key)> cast_;
+  std::function<bool(i32 key)> rounded_;
   Spare<Arena> buffers_;
   std::mutex mutex_;
   std::unique_ptr<const ChunkExtents> extents_;  // made for the first difference: most comparisons have none

@@ -21,12 +21,12 @@ constexpr i64 kPiece = 256 << 10;  // a multiple of the bytes of every item
 
 }  // namespace
 
-ItemTally::ItemTally(const Store& there, const ChunkList& chunks, Within within, Cast cast)
+ItemTally::ItemTally(const Store& there, const ChunkList& chunks, Within within, Rounded rounded)
     : chunks_(chunks),
       bytes_(there, chunks),
       extents_(chunks),
       within_(std::move(within)),
-      cast_(std::move(cast)) {
+      rounded_(std::move(rounded)) {
   for (i64 c = 0; c < chunks.size(); c++) pieces_[chunks.key(c)].items_left += chunks.items(c);
 }
 
@@ -49,7 +49,7 @@ void ItemTally::write(i32 file, i64 offset, std::span<const u8> bytes) {
       there.resize(static_cast<std::size_t>(n));
       bytes_.read(file, begin, there);
       std::span<const u8> mine = bytes.subspan(static_cast<std::size_t>(begin - offset), there.size());
-      if (cast_ && cast_(chunks_.key(e.chunk))) adopt_nans(e.dtype, mine, there);
+      if (rounded_ && rounded_(chunks_.key(e.chunk))) adopt_nans(e.dtype, mine, there);
       compare(e, (begin - e.begin) / item, mine, there);
       begin += n;
     }

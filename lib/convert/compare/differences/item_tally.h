@@ -38,12 +38,12 @@ class ItemTally final : public CopySink {
   // How far items of the tensor with this key may be apart.
   using Within = std::function<Tolerance(i32 key)>;
   // Whether the job rounds the items of the tensor with this key: then every NaN is equal to every other one.
-  using Cast = std::function<bool(i32 key)>;
+  using Rounded = std::function<bool(i32 key)>;
 
   // pre: the job writes these chunks into the files of the store. All arguments outlive this object. Chunks
   // whose headers cannot be read are left out, and so are types of less than a byte. `within`: empty: items
-  // that are not equal are beyond it. `cast`: empty: it rounds none.
-  ItemTally(const Store& there, const ChunkList& chunks, Within within = {}, Cast cast = {});
+  // that are not equal are beyond it. `rounded`: empty: it rounds none.
+  ItemTally(const Store& there, const ChunkList& chunks, Within within = {}, Rounded rounded = {});
 
   void write(i32 file, i64 offset, std::span<const u8> bytes) override;
 
@@ -85,7 +85,7 @@ class ItemTally final : public CopySink {
   std::map<i32, Count> counts_;
   std::map<i32, Pieces> pieces_;  // by key
   Within within_;
-  Cast cast_;
+  Rounded rounded_;
   std::map<DType, DistanceMeter> meters_;
 };
 

@@ -8,6 +8,7 @@
 #include "convert/open/megatron_names.h"
 #include "convert/open/open.h"
 #include "convert/open/source_model.h"
+#include "convert/open/without_effect.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/folder/assets.h"
@@ -36,6 +37,15 @@ void refuse_single_file(const Store& model) {
       .found(cat("a file, ", format_text(model.format())));
 }
 
+// Neither side has the names of Megatron. `table_is_read`: what conversions leave out is looked up in the
+// table.
+void refuse_unread_settings(const CompareOptions& options, const Store& store, bool table_is_read) {
+  std::vector<GivenSetting> given = given_settings(options.opening);
+  if (options.path_tp) given.push_back({options.path_tp_setting, true});
+  if (options.path_etp) given.push_back({options.path_etp_setting, true});
+  refuse_without_effect(given, store, "both sides have", table_is_read);
+}
+
 using TensorNames = std::set<std::string, std::less<>>;
 
 // Tensors of a Hugging Face folder that an export does not write: no parameter is made of them, and they
@@ -55,14 +65,19 @@ TensorNames dropped_tensors(const std::string& path, HfModelOptions options, con
   return out;
 }
 
-// Two models' files, or two single files. Types that nobody asked for are said, and do not hide whether the values
-// are equal.
+// Two models' files, or two single files. Types that nobody asked for are said, and do not hide whether the
+// values are equal.
 Sides sides_of_files(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const SidePaths& paths,
                      const CompareOptions& options) {
   // Single files are converted tensor by tensor, and lose none.
   const bool folders = !tested->files().empty() && !tested->files()[0].path.empty();
   const bool one_format = tested->format() == source->format();
   const bool no_objects = tested->objects().empty() && source->objects().empty();
+  const HfModelOptions& model = options.opening.model;
+  refuse_unread_settings(options, *source, one_format && folders);
+  // The table is read for the names of tensors that are missing alone, but a map that cannot be read is told.
+  if (!model.map_file.empty() || model.expert_layout != ExpertLayout::kAuto)
+    open_hf_model(paths.source, model);
   Sides out = plain_sides(std::move(tested), std::move(source));
   out.any_type = true;
   const Store& result = out.tested_store();
@@ -73,7 +88,7 @@ Sides sides_of_files(std::unique_ptr<Store> tested, std::unique_ptr<Store> sourc
                             " do not store objects in the same way");
   out.changes.of_tensors = true;
   if (one_format && folders)
-    out.changes.left_out = [&result, path = paths.source, model = options.opening.model,
+    out.changes.left_out = [&result, path = paths.source, model,
                             dropped = std::optional<TensorNames>()](std::string_view name) mutable {
       if (!dropped) dropped = dropped_tensors(path, model, result);  // read when a tensor is missing
       return dropped->contains(name) ? std::string("no conversion keeps them") : std::string();
@@ -81,8 +96,8 @@ Sides sides_of_files(std::unique_ptr<Store> tested, std::unique_ptr<Store> sourc
   return out;
 }
 
-// Whether a config says which model a source with names of its own is. Without one no import of it can be planned, and two
-// checkpoints are compared by the names of their tensors.
+// Whether a config says which model a source with names of its own is. Without one no import of it can be
+// planned, and two checkpoints are compared by the names of their tensors.
 bool is_known_model(const Store& tested, const Store& source, const std::string& path,
                     const CompareOptions& options) {
   return options.opening.assets || !own_assets(tested).empty() ||
@@ -110,16 +125,20 @@ Sides plain_sides(std::unique_ptr<Store> tested, std::unique_ptr<Store> source) 
 
 Sides open_sides(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const SidePaths& paths,
                  const CompareOptions& options) {
-  if (is_own_beside_model(*tested, *source) || is_own_beside_model(*source, *tested))
+  if (is_own_beside_model(*tested, *source) || is_own_beside_model(*source, *tested)) {
+    refuse_unread_settings(options, *source, false);
     return without_objects(sides_of_own_beside_model(std::move(tested), std::move(source), options),
                            kOneSideHasObjects);
+  }
   const bool tested_sharded = is_sharded(*tested), source_sharded = is_sharded(*source);
   if (tested_sharded && has_megatron_names(*tested) && is_own_source(*source) &&
       is_known_model(*tested, *source, paths.source, options))
     return without_objects(sides_of_import(std::move(tested), std::move(source), paths, options),
                            kArgsAreMade);
-  if (is_own_pair(*tested, *source, options.model_dict))
+  if (is_own_pair(*tested, *source, options.model_dict)) {
+    refuse_unread_settings(options, *source, false);
     return sides_of_own_pair(std::move(tested), std::move(source), paths, options);
+  }
   refuse_model_dict(options.model_dict, paths.source);
   if (tested_sharded && source_sharded)
     return sides_of_megatron(std::move(tested), std::move(source), options);

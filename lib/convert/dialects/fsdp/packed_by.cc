@@ -163,7 +163,7 @@ class Search {
       if (!p.linear) return true;
       std::vector<i64> dims = p.dims;
       if (p.cut >= 0) dims[p.cut] /= p.expert ? grid.etp : grid.tp;
-      return dims[0] % kRowsOfMxfp8 == 0 && dims[1] % kRowsOfMxfp8 == 0;
+      return dims[0] % kItemsPerMxfp8Scale == 0 && dims[1] % kItemsPerMxfp8Scale == 0;
     });
   }
 

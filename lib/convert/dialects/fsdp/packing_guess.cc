@@ -139,7 +139,7 @@ class Trial {
       // v2 takes MXFP8 alone, and never parts its blocks.
       const bool blocks = list[bucket.members[0]].dtype == DType::kF8E4M3 && guess_.engine == Engine::kV2;
       const FlatBuffer buffer = pack(shapes, {guess_.engine, strategy, ranks, guess_.grid.hsdp,
-                                              guess_.grid.outer, blocks ? kRowsOfMxfp8 : 1});
+                                              guess_.grid.outer, blocks ? kItemsPerMxfp8Scale : 1});
       chunks_.insert(buffer.chunk_items);
       for (i64 m = 0; m < std::ssize(bucket.members) && !stopped_; m++)
         compare(members[bucket.members[m]], buffer, m, ep);

@@ -125,7 +125,7 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
   const QuantizedStore& quantised = *view;
   model.store = std::move(view);
   std::string mode = cat("quantize ", static_cast<int>(options.to), " ", identity);
-  if (like) mode += source_identity(*open_store(options.like, options.files));
+  if (like) mode += source_identity(*open_store(options.like, options.files)).text();
   Conversion c = plan_folder(std::move(model), mode, assets_of(options, assets, entry),
                              {.target = options.target, .max_shard_bytes = options.max_shard_bytes});
   c.proof.quantized = std::move(made);
@@ -197,7 +197,7 @@ Conversion plan_quantized_export(const ExportOptions& options, QuantizeTo to) {
                       .max_shard_bytes = options.max_shard_bytes,
                       .original_files = options.original_files,
                       .files = options.checkpoint.model.files};
-  std::string identity = cat(source_identity(model.store()), mapping_identity(model.model()));
+  std::string identity = cat(source_identity(model.store()).text(), mapping_identity(model.model()));
   std::vector<Oddities> damage = exported.opened().damage;
   Conversion c = plan_of(how, std::move(values), assets, identity);
   c.oddities.insert(c.oddities.end(), damage.begin(), damage.end());

@@ -202,10 +202,12 @@ SideFiles ReshardSource::assets() const {
   return own.empty() ? SideFiles{} : plan_assets(own, tensor_table_text(Folder(own, opening)), opening);
 }
 
-std::string ReshardSource::identity() const {
-  return cat(source_identity(store()), mapping_identity(model_.model()),
-             model_.run().tensor_ranks.value_or(0), " ", model_.run().expert_tensor_ranks.value_or(0), " ",
-             options_.source_ep.value_or(0), " ", options_.source_hsdp.value_or(0));
+SourceIdentity ReshardSource::identity() const {
+  SourceIdentity out = source_identity(store());
+  out.files += cat(mapping_identity(model_.model()), model_.run().tensor_ranks.value_or(0), " ",
+                   model_.run().expert_tensor_ranks.value_or(0), " ", options_.source_ep.value_or(0), " ",
+                   options_.source_hsdp.value_or(0));
+  return out;
 }
 
 }  // namespace mckpt::impl

@@ -13,6 +13,7 @@
 
 #include "convert/open/checkpoint.h"
 #include "convert/open/options.h"
+#include "convert/plan/source_identity.h"
 #include "core/base/int.h"
 #include "core/base/name_hash.h"
 #include "io/copy/side_files.h"
@@ -79,7 +80,7 @@ class ReshardSource {
   // treated as unknown.
   SideFiles assets() const;
   // The facts that decide, beside the layout of the result, which byte goes where.
-  std::string identity() const;
+  SourceIdentity identity() const;
 
  private:
   ReshardSourceOptions options_;

@@ -124,15 +124,16 @@ std::vector<i64> ArchivedFiles::by_store_file(const Store& store) const {
   return out;
 }
 
-std::string ArchivedFiles::identity() const {
-  std::string out = cat(opened, "\n");
+SourceIdentity ArchivedFiles::identity() const {
+  SourceIdentity out{.files = cat(opened, "\n")};
   for (const ArchivedFile& f : files) {
-    out += cat(f.name, " ", f.bytes);
+    out.files += cat(f.name, " ", f.bytes);
     if (f.store_file < 0) {
       InputFile file = folders[f.folder]->open_file(f.in_folder);
-      out += cat(" ", file.stamp().modified_ns, " ", file.stamp().changed_ns);
+      out.files += cat(" ", file.stamp().modified_ns);
+      out.times += cat(f.name, " ", file.stamp().changed_ns, "\n");
     }
-    out += "\n";
+    out.files += "\n";
   }
   return out;
 }

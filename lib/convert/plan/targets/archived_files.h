@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "convert/plan/source_identity.h"
 #include "core/base/int.h"
 #include "io/file/folder.h"
 
@@ -36,7 +37,7 @@ struct ArchivedFiles {
   // By file of the store, the number of the file.
   std::vector<i64> by_store_file(const Store& store) const;
   // Sizes and times of the files that the store does not have.
-  std::string identity() const;
+  SourceIdentity identity() const;
 };
 
 // `assets`: a folder of a Hugging Face model, whose config and tokenizer go with the checkpoint as

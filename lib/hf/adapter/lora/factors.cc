@@ -106,10 +106,20 @@ void Factors::check_bias(const AdapterModule& m) const {
       .found(config_.biases ? "none" : "lora_B.bias");
 }
 
-void Factors::require_tokens(const std::map<std::string, AdapterModule>& modules) const {
+void Factors::require_tokens(const std::map<std::string, AdapterModule>& modules, bool may_be_tied) const {
+  auto has_rows = [&](const LoraConfig::Tokens& of) {
+    return std::ranges::any_of(modules,
+                               [&](const auto& m) { return m.second.tokens >= 0 && of.is_for(m.first); });
+  };
+  // Rows of the same tokens of two tied modules are one tensor in PEFT, which is saved for the embedding.
+  auto has_rows_of_embedding = [&](const LoraConfig::Tokens& of) {
+    return may_be_tied && is_head_weight(cat(of.module, ".weight")) &&
+           std::ranges::any_of(config_.tokens, [&](const LoraConfig::Tokens& other) {
+             return other.is_of_embedding() && other.rows == of.rows && has_rows(other);
+           });
+  };
   for (const LoraConfig::Tokens& of : config_.tokens)
-    if (std::ranges::none_of(modules,
-                             [&](const auto& m) { return m.second.tokens >= 0 && of.is_for(m.first); }))
+    if (!has_rows(of) && !has_rows_of_embedding(of))
       throw Error(Code::kUnaccounted,
                   "the config names tokens that were trained, and the adapter has no rows of them")
           .expected(cat("token_adapter.trainable_tokens_delta of ",

@@ -35,7 +35,7 @@ class Factors {
   void check_magnitude(const AdapterModule& m, const FactorPair& f) const;
   void check_bias(const AdapterModule& m) const;
   // Throws kUnaccounted for tokens of the config of which the adapter has no rows.
-  void require_tokens(const std::map<std::string, AdapterModule>& modules) const;
+  void require_tokens(const std::map<std::string, AdapterModule>& modules, bool may_be_tied) const;
 
   // All of it for one module. Throws the same.
   void check(const std::string& module, const AdapterModule& m) const;

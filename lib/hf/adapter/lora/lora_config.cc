@@ -304,6 +304,10 @@ bool LoraConfig::Tokens::is_for(std::string_view name) const {
                         : name == module || name.ends_with(cat(".", module));
 }
 
+bool LoraConfig::Tokens::is_of_embedding() const {
+  return module.empty() || is_embedding_weight(cat(module, ".weight"));
+}
+
 std::string why_not_computed(std::string_view text) {
   try {
     refuse_not_computed(config_object(text));

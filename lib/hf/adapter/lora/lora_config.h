@@ -56,6 +56,7 @@ struct LoraConfig {
     std::string module;
     std::vector<i64> rows;
     bool is_for(std::string_view name) const;  // a module, by its name in the model
+    bool is_of_embedding() const;
   };
   std::vector<Tokens> tokens{};
   bool keeps_tie = false;  // ensure_weight_tying: what is saved of a tied embedding is the output layer's too

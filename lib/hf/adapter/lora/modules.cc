@@ -10,7 +10,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::string_view kWrapped = ".base_layer";
+constexpr std::string_view kWrapped = ".base_layer", kOfTokens = ".token_adapter";
 
 struct Ending {
   std::string_view text;
@@ -55,12 +55,15 @@ void put(AdapterNames& names, i64 t, std::string_view name, Ending::Of of) {
   place = t;
 }
 
-// "x.weight", and "x.base_layer.weight" of a module that has factors too.
+// "x.weight", and "x.base_layer.weight" of a module that has factors too, or
+// "x.token_adapter.base_layer.weight" of one that has rows of tokens.
 std::string own_name(std::string_view name) {
   std::string own(name);
-  if (std::size_t at = own.rfind(kWrapped); at != own.npos && own.find('.', at + 1) == at + kWrapped.size())
-    own.erase(at, kWrapped.size());
-  return own;
+  std::size_t at = own.rfind(kWrapped);
+  if (at == own.npos || own.find('.', at + 1) != at + kWrapped.size()) return own;
+  std::size_t size = kWrapped.size();
+  if (own.substr(0, at).ends_with(kOfTokens)) at -= kOfTokens.size(), size += kOfTokens.size();
+  return own.erase(at, size);
 }
 
 // A module that is saved whole may be there twice more, with what it replaced, because embeddings are saved as

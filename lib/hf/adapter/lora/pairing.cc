@@ -45,7 +45,7 @@ class Pairing {
       for (const auto& entry : modules_)
         if (is_head_weight(cat(entry.first, ".weight")) == heads)
           with_tensor(entry.first, [&] { pair(entry.first, entry.second); });
-    factors_.require_tokens(modules_);
+    factors_.require_tokens(modules_, vocabulary_.tied() >= 0);
     if (vocabulary_.tied() >= 0 && vocabulary_.unties()) change(head("lm_head.weight"));
     AdaptedModel out;
     out.untied = head_ >= 0;
@@ -191,8 +191,12 @@ class Pairing {
   void put_tokens(const std::string& name, i64 tokens) {
     const i64 t = target(cat(name, ".weight"));
     if (t < 0) refuse_unused(tokens);
+    const bool tied = t == vocabulary_.tied();
     auto at =
         std::ranges::find_if(config_.tokens, [&](const LoraConfig::Tokens& of) { return of.is_for(name); });
+    // An output layer that follows the embedding needs no entry.
+    if (at == config_.tokens.end() && tied)
+      at = std::ranges::find_if(config_.tokens, &LoraConfig::Tokens::is_of_embedding);
     if (at == config_.tokens.end())
       throw Error(Code::kUnaccounted, "the config does not say which tokens the rows of the adapter are for")
           .expected("trainable_token_indices of the module")
@@ -209,13 +213,18 @@ class Pairing {
         throw Error(Code::kSourceShape, "a token of the config is none of the base's vocabulary")
             .expected(cat("0 to ", whole[0] - 1))
             .found(row);
-    if (a.tokens >= 0)
+    if (a.tokens.size() == 1 && tied && a.tokens[0].rows == at->rows) {
+      copies_.emplace_back(a.tokens[0].tensor, tokens);
+      return;
+    }
+    if (!a.tokens.empty() && (!tied || config_.keeps_tie || a.tokens.size() > 1))
       throw Error(Code::kUnaccounted, "rows of two modules are for one tensor of the base, which ties them")
           .tensor(base_.store().name(t))
           .expected("rows of the embedding or of the output layer")
-          .found(cat(escaped(adapter_.name(a.tokens)), " and ", escaped(adapter_.name(tokens))))
+          .found(cat(escaped(adapter_.name(a.tokens[0].tensor)), " and ", escaped(adapter_.name(tokens))))
           .help("merge it where it was trained (merge_and_unload), and save the model");
-    a.tokens = tokens, a.token_rows = at->rows;
+    shared_ |= !a.tokens.empty();
+    a.tokens.push_back({tokens, at->rows});
   }
 
   void pair_linear(const std::string& name, const AdapterModule& m) {

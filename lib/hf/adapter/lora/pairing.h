@@ -31,6 +31,12 @@ struct AdaptedFactors {
   bool rounded = false;  // the product is rounded to the base's type before it is added
 };
 
+// Rows of the base that a tensor of the adapter replaces by its own, one after the other.
+struct AdaptedRows {
+  i64 tensor = -1;
+  std::vector<i64> rows{};
+};
+
 // A tensor of the result that the adapter changes. -1: there is none.
 //
 //   value = base or `replaced`, cast to the base's type
@@ -39,7 +45,7 @@ struct AdaptedFactors {
 //                                turned:                  sum over k of A[e * rank + k, i] * B[j, k * experts + e]
 //   value *= magnitude[i] / norm of row i        turned: magnitude[j] / norm of column j
 //   value += added_scale * `added`     of a vector
-//   rows `token_rows` = rows of `tokens`
+//   for all `tokens`, one after the other: its rows = rows of the adapter
 struct AdaptedTensor {
   i64 tensor = -1;     // of the result: the base's, and those that it has not behind them
   i64 from = -1;       // of the base: what the adapter changes
@@ -49,8 +55,8 @@ struct AdaptedTensor {
   std::vector<AdaptedFactors> factors{};
   i64 added = -1;
   double added_scale = 1;
-  i64 tokens = -1;
-  std::vector<i64> token_rows{};
+  std::vector<AdaptedRows>
+      tokens{};  // two where the base ties the output layer to the embedding: its own last
 };
 
 // The model that an adapter makes of a base.

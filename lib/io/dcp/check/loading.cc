@@ -12,6 +12,7 @@
 #include "io/file/folder.h"
 #include "io/pickle/render.h"
 #include "io/store/findings.h"
+#include "io/store/names/dcp_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -19,7 +20,6 @@ namespace {
 using ValueKind = PickleValue::Kind;
 using Kind = DcpRows::Kind;
 
-constexpr std::string_view kMetadata = ".metadata";
 // The names of layouts that torch._get_layout knows.
 constexpr std::string_view kLayouts[] = {"torch.strided",    "torch.sparse_coo", "torch.sparse_csr",
                                          "torch.sparse_csc", "torch.sparse_bsr", "torch.sparse_bsc",
@@ -114,7 +114,7 @@ class LoadingCheck {
   void add(std::string_view name, std::string message, bool warning = false) {
     findings_.add({.code = Code::kBadMetadata,
                    .tensor = std::string(name),
-                   .file = std::string(kMetadata),
+                   .file = std::string(kDcpMetadata),
                    .message = std::move(message),
                    .warning = warning});
   }
@@ -201,8 +201,8 @@ std::vector<Finding> loading_faults(std::span<const u8> bytes) {
 }
 
 std::vector<Finding> check_loading(const Folder& folder) {
-  if (!folder.has_file(kMetadata)) return {};
-  InputFile file = folder.open_file(kMetadata);
+  if (!folder.has_file(kDcpMetadata)) return {};
+  InputFile file = folder.open_file(kDcpMetadata);
   return with_file(file.path(), [&] { return loading_faults(file.read(0, file.size())); });
 }
 

@@ -12,12 +12,11 @@
 #include "io/file/folder.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/render.h"
+#include "io/store/names/dcp_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
-
-constexpr const char* kMetadata = ".metadata";
 
 // pre: the parts, joined by dots, are the name; otherwise throws kBadMetadata.
 DcpName name_of(std::string_view name, PickleValue path) {
@@ -96,9 +95,10 @@ DcpName state_dict_group(i64 group, std::string_view field) {
 
 std::optional<std::vector<DcpName>> dcp_names(const Store& store) {
   Folder folder(store.root(), store.opening());
-  if (!folder.has_file(kMetadata)) return std::nullopt;
-  InputFile file = folder.open_file(kMetadata);
-  return with_file(cat(store.root(), "/", kMetadata), [&] { return parse_names(file.read(0, file.size())); });
+  if (!folder.has_file(kDcpMetadata)) return std::nullopt;
+  InputFile file = folder.open_file(kDcpMetadata);
+  return with_file(cat(store.root(), "/", kDcpMetadata),
+                   [&] { return parse_names(file.read(0, file.size())); });
 }
 
 std::optional<DcpPaths> dcp_paths(const Store& store) { return by_name(dcp_names(store)); }

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "io/file/folder.h"
+#include "io/store/names/dcp_names.h"
 #include "io/store/names/torch_names.h"
 #include "io/store/open/beside.h"
 #include "io/store/open/checkpoints_below.h"
@@ -42,7 +43,7 @@ bool has_model_weights(const Folder& folder) {
   auto is_weights = [](const FolderEntry& e) {
     return !e.folder && e.name != kAdapterWeights &&
            (e.name.ends_with(".safetensors") || e.name.ends_with(".index.json") ||
-            e.name.ends_with(".gguf") || e.name.ends_with(".distcp") || e.name.starts_with("pytorch_model"));
+            e.name.ends_with(".gguf") || is_dcp_data(e.name) || e.name.starts_with("pytorch_model"));
   };
   return std::ranges::any_of(folder.entries(), is_weights);
 }

@@ -17,6 +17,7 @@
 #include "core/base/name_hash.h"
 #include "io/file/folder.h"
 #include "io/file/path_stat.h"
+#include "io/store/names/dcp_names.h"
 #include "io/store/names/iteration_names.h"
 #include "io/store/names/torch_names.h"
 #include "io/store/names/zero_names.h"
@@ -35,14 +36,6 @@ constexpr std::string_view kFactsOfMac = "._";
 bool is_checkpoint_file(std::string_view name) {
   return has_torch_suffix(name) ||
          std::ranges::any_of(kCheckpointSuffixes, [&](std::string_view s) { return name.ends_with(s); });
-}
-
-// "__12.metadata".
-bool is_rank_table(std::string_view name) {
-  constexpr std::string_view kBegin = "__", kEnd = ".metadata";
-  if (!name.starts_with(kBegin) || !name.ends_with(kEnd)) return false;
-  name.remove_prefix(kBegin.size()), name.remove_suffix(kEnd.size());
-  return !name.empty() && name.find_first_not_of("0123456789") == name.npos;
 }
 
 // `path` relative to `root`; "" for the root itself, and for a path that is not in it.
@@ -98,7 +91,7 @@ class BesideList {
   void stop(const std::string& path) {
     if (!full_)
       list_.push_back(
-          {cat(path, " and the names after it"), Beside::Kind::kOther, "there are too many files"});
+          {cat(path, " and the names after it"), Beside::Kind::kUnread, "there are too many files"});
     full_ = true;
   }
 
@@ -108,7 +101,7 @@ class BesideList {
       if (depth == kMostDepth) throw Error(Code::kBadPath, "folders are nested too deep");
       entries = folder_.entries(name);
     } catch (const Error& e) {
-      return add(name.empty() ? "." : name, Beside::Kind::kOther, e.message());
+      return add(name.empty() ? "." : name, Beside::Kind::kUnread, e.message());
     }
     // A folder that a link here leads to as well is named by its own name.
     auto is_linked = [&](const FolderEntry& e) {
@@ -131,14 +124,14 @@ class BesideList {
     const auto is_loadable = [](const FolderEntry& f) {
       return !f.folder && !f.name.starts_with(kFactsOfMac) && is_checkpoint_file(f.name);
     };
-    if (!e.folder && is_loadable(e)) add(path, Beside::Kind::kOther, "a hidden file");
+    if (!e.folder && is_loadable(e)) add(path, Beside::Kind::kUnread, "a hidden file");
     if (!e.folder) return;
     try {
       if (std::ranges::any_of(folder_.entries(path), is_loadable))
-        add(path, Beside::Kind::kOther, "a hidden folder");
+        add(path, Beside::Kind::kUnread, "a hidden folder");
     } catch (const Error& error) {
       // Others are folders of tools that nobody else may list.
-      if (error.is_of_the_moment()) add(path, Beside::Kind::kOther, error.message());
+      if (error.is_of_the_moment()) add(path, Beside::Kind::kUnread, error.message());
     }
   }
 
@@ -159,7 +152,7 @@ class BesideList {
     try {
       if (is_checkpoint_folder(folder_, path)) return add(path, Beside::Kind::kCheckpoint);
     } catch (const Error& e) {
-      return add(path, Beside::Kind::kOther, e.message());
+      return add(path, Beside::Kind::kUnread, e.message());
     }
     walk(path, depth + 1);
   }
@@ -167,11 +160,12 @@ class BesideList {
   void file(const std::string& path, const std::string& name) {
     if (own_.contains(path) || name == kTrackerName || (path == kZeroLatestName && !chosen_.empty())) return;
     if (is_zero_ && is_zero_script(name)) return;
-    if (has_rank_tables_ && path == joined(chosen_, name) && is_rank_table(name)) return;
+    if (has_rank_tables_ && path == joined(chosen_, name) && rank_of_dcp_metadata(name) >= 0) return;
+    const Beside::Kind unread = is_checkpoint_file(name) ? Beside::Kind::kUnread : Beside::Kind::kOther;
     try {
-      if (!folder_.file_bytes(path)) return add(path, Beside::Kind::kOther, "a broken link");
+      if (!folder_.file_bytes(path)) return add(path, unread, "a broken link");
     } catch (const Error& e) {
-      return add(path, Beside::Kind::kOther, e.message());
+      return add(path, unread, e.message());
     }
     add(path, is_checkpoint_file(name)  ? Beside::Kind::kCheckpoint
               : name.ends_with(".json") ? Beside::Kind::kJson

@@ -6,8 +6,8 @@
 //         kCheckpoint            read by a store  kJson               kOther
 //
 // Hidden files and folders belong to tools and are not listed, unless they have, or hold, the name of a
-// checkpoint: these are not read. Only names are read, no contents, except to recognise a folder as a checkpoint
-// by the names in it.
+// checkpoint: these are not read. Only names are read, no contents, except to recognise a folder as a
+// checkpoint by the names in it.
 #pragma once
 
 #include <string>
@@ -26,7 +26,8 @@ struct Beside {
   enum class Kind : u8 {
     kCheckpoint,  // a file or folder whose names look as if open_store() could open it
     kJson,
-    kOther,  // nothing that mckpt reads
+    kUnread,  // may be a checkpoint, and is not looked at: a hidden one, or one that the disk does not give
+    kOther,   // nothing that mckpt reads
   };
   std::string path;  // relative to the folder
   Kind kind = Kind::kOther;
@@ -37,7 +38,7 @@ struct Beside {
 // a file has nothing beside it. `store`: what open_store(path) returned, or null to list everything.
 std::vector<Beside> list_beside(const std::string& path, const Store* store, const OpenOptions& opening);
 
-// The paths of the other checkpoints alone.
+// The paths of the other checkpoints alone, without those that are not looked at.
 std::vector<std::string> checkpoints_beside(const std::string& path, const Store& store);
 
 // The path with all links resolved; the path itself if it leads nowhere.
@@ -46,8 +47,8 @@ std::string real_path_of(const std::string& path);
 // Whether open_store() would take the folder `name` inside `folder` for a checkpoint, by the names in it.
 bool is_checkpoint_folder(const Folder& folder, std::string_view name);
 
-// Whether nothing in the folder itself is a model, by the names in it: only folders below may be, beside the states
-// of a run such as data.pt.
+// Whether nothing in the folder itself is a model, by the names in it: only folders below may be, beside the
+// states of a run such as data.pt.
 bool is_folder_of_folders(const Folder& folder);
 
 }  // namespace mckpt::impl

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "io/file/folder.h"
 #include "io/store/dcp_dialect.h"
+#include "io/store/names/dcp_names.h"
 #include "io/store/names/iteration_names.h"
 #include "io/store/names/torch_names.h"
 #include "io/store/names/zero_names.h"

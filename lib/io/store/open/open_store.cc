@@ -23,6 +23,7 @@
 #include "io/file/hub_cache.h"
 #include "io/file/place.h"
 #include "io/rank_dump/rank_dump.h"
+#include "io/store/names/dcp_names.h"
 #include "io/store/names/iteration_names.h"
 #include "io/store/names/torch_names.h"
 #include "io/store/one_file.h"
@@ -105,14 +106,14 @@ std::unique_ptr<Store> open_save(const std::string& path, const OpenOptions& ope
 std::unique_ptr<Store> open_file(const std::string& path, const OpenOptions& opening) {
   // A file that only makes sense with its folder means the folder.
   std::string_view name = last_part(path);
-  if (name == ".metadata") return open_save(parent_folder(path), opening);
+  if (name == kDcpMetadata) return open_save(parent_folder(path), opening);
   if (name == kTrackerName || name.ends_with(".safetensors.index.json"))
     return open_store(parent_folder(path), opening);
   // A .distcp file is many archives one after the other; only .metadata says what they contain.
-  if (name.ends_with(".distcp")) {
+  if (is_dcp_data(name)) {
     const std::string folder = parent_folder(path);
     // A save without .metadata has what each rank wrote of it.
-    if (is_file(cat(folder, "/.metadata"), opening) || can_be_opened(folder, opening))
+    if (is_file(cat(folder, "/", kDcpMetadata), opening) || can_be_opened(folder, opening))
       if (std::unique_ptr<Store> one = one_file_of(open_save(folder, opening), name)) return one;
     Error e(Code::kUnknownFormat, "this is a data file of a DCP folder, not a checkpoint by itself");
     e.file(path);

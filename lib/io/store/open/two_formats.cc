@@ -3,16 +3,11 @@
 
 #include "core/base/error.h"
 #include "io/file/folder.h"
+#include "io/store/names/dcp_names.h"
 
 namespace mckpt::impl {
 
 namespace {
-
-// ".metadata", "__0.metadata", "__0_0.distcp".
-bool is_of_a_save(std::string_view name) {
-  return name == ".metadata" ||
-         (name.starts_with("__") && (name.ends_with(".metadata") || name.ends_with(".distcp")));
-}
 
 // Names that transformers loads weights from, or their index.
 bool is_of_weights(std::string_view name) {
@@ -27,7 +22,7 @@ bool has_two_formats(const Folder& folder) {
   bool saved = false, config = false, weights = false;
   for (const FolderEntry& e : folder.entries()) {
     if (e.folder) continue;
-    saved |= is_of_a_save(e.name);
+    saved |= is_dcp_name(e.name);
     config |= e.name == "config.json";
     weights |= is_of_weights(e.name);
   }

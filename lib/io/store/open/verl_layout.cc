@@ -10,6 +10,7 @@
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
+#include "io/store/names/dcp_names.h"
 #include "io/store/names/iteration_names.h"
 #include "io/store/open/adapter_base.h"
 #include "io/store/open/dcp_parts.h"
@@ -97,9 +98,8 @@ std::optional<Entry> weights_of(const Contents& contents) {
 
 bool has_shards(const Folder& folder, const std::string& path) {
   try {
-    return std::ranges::any_of(folder.entries(path), [](const FolderEntry& e) {
-      return !e.folder && (e.name.ends_with(".metadata") || e.name.ends_with(".distcp"));
-    });
+    return std::ranges::any_of(folder.entries(path),
+                               [](const FolderEntry& e) { return !e.folder && is_dcp_name(e.name); });
   } catch (const Error& e) {
     if (e.code() != Code::kNotFound) throw;
     return false;

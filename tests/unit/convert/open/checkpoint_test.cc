@@ -197,11 +197,17 @@ TEST(ReshardSource, IsPlainForNamesOfNoConvention) {
 TEST(SourceIdentity, ChangesWithAFile) {
   TempFolder folder;
   std::filesystem::copy(kSaved, folder.at("ckpt"), std::filesystem::copy_options::recursive);
-  std::string before = source_identity(*open_store(folder.at("ckpt")));
-  EXPECT_EQ(source_identity(*open_store(folder.at("ckpt"))), before);
-  std::filesystem::last_write_time(folder.at("ckpt/__0_0.distcp"),
-                                   std::filesystem::file_time_type::clock::now());
-  EXPECT_NE(source_identity(*open_store(folder.at("ckpt"))), before);
+  const std::string file = folder.at("ckpt/__0_0.distcp");
+  auto now = [&] { return source_identity(*open_store(folder.at("ckpt"))); };
+  const SourceIdentity before = now();
+  EXPECT_EQ(now().text(), before.text());
+  // chmod changes the time of the last change alone.
+  std::filesystem::permissions(file,
+                               std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  EXPECT_EQ(now().files, before.files);
+  EXPECT_NE(now().times, before.times);
+  std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now());
+  EXPECT_NE(now().files, before.files);
 }
 
 }  // namespace

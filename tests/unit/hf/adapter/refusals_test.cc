@@ -222,14 +222,20 @@ TEST(Pairing, TakesRowsOfTokensThatTheConfigNames) {
              {"MC2005", "which tokens"});
   expect_all(opened({rows}, with(R"("trainable_token_indices": {"embed_tokens": [3, 10], "lm_head": [3]})")),
              {"MC2005", "has no rows of them", "lm_head, 1 row"});
-  // One tensor cannot take the rows of both: either would be lost.
+  // PEFT puts the rows of both into a tensor that is tied, unless the config wants them to be the same.
   const MadePart of_head = part("lm_head.token_adapter.trainable_tokens_delta", {2, 6});
   for (const char* both : {R"("trainable_token_indices": {"embed_tokens": [3, 10], "lm_head": [2, 9]})",
                            R"("trainable_token_indices": {"lm_head": [2, 9], "embed_tokens": [3, 10]})"}) {
-    expect_all(opened({rows, of_head}, with(both), kTied),
+    EXPECT_EQ(opened({rows, of_head}, with(both), kTied), "nothing");
+    expect_all(opened({rows, of_head}, with(cat(both, R"(, "ensure_weight_tying": true)")), kTied),
                {"MC2005", "rows of two modules are for one tensor"});
     EXPECT_EQ(opened({rows, of_head}, with(both)), "nothing");
   }
+  // Rows of the same tokens are saved once, for the embedding.
+  const std::string same = with(R"("trainable_token_indices": {"lm_head": [3, 10], "embed_tokens": [3, 10]})");
+  EXPECT_EQ(opened({rows}, same, kTied), "nothing");
+  expect_all(opened({rows}, same), {"MC2005", "has no rows of them", "lm_head, 2 rows"});
+  expect_all(opened({of_head}, same, kTied), {"MC2005", "has no rows of them", "embed_tokens, 2 rows"});
   expect_all(opened({kA, kB}, with(R"("trainable_token_indices": [3])")),
              {"MC2005", "has no rows of them", "the embedding, 1 row"});
 }

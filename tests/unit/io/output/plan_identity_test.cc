@@ -46,6 +46,33 @@ TEST(PlanIdentity, NamesOtherPartsWhereNoSettingDiffers) {
             Lines{"what is made: export in the first run, reshard by key in this one"});
 }
 
+// chmod changes the time of the last change of a file, and nothing that is in it.
+TEST(PlanIdentity, TellsWhereOnlyTimesDiffer) {
+  auto of = [](i64 tp, std::string_view source, std::string_view times) {
+    return PlanIdentity("m", "1")
+        .set("tp", tp)
+        .add("the source", source)
+        .add_times("the source", times)
+        .text();
+  };
+  const std::string begun = of(2, "a", "1");
+  EXPECT_FALSE(only_times_differ(begun, begun));
+  EXPECT_TRUE(only_times_differ(begun, of(2, "a", "2")));
+  EXPECT_NE(begun, of(2, "a", "2"));
+  const Lines times = plan_differences(begun, of(2, "a", "2"));
+  ASSERT_EQ(times.size(), 1u);
+  EXPECT_NE(
+      times[0].find("the source: not those of the first run by the time of their last change (ctime) alone"),
+      std::string::npos)
+      << times[0];
+  EXPECT_FALSE(only_times_differ(begun, of(4, "a", "2")));
+  EXPECT_EQ(plan_differences(begun, of(4, "a", "2")), Lines{"`tp`: 2 in the first run, 4 in this one"});
+  EXPECT_FALSE(only_times_differ(begun, of(2, "b", "2")));
+  EXPECT_EQ(plan_differences(begun, of(2, "b", "2")), Lines{"the source: not those of the first run"});
+  EXPECT_FALSE(only_times_differ("", begun));
+  EXPECT_FALSE(only_times_differ("m 00\n", begun));
+}
+
 // The text of an unfinished folder may be of another program, cut, or anything.
 TEST(PlanIdentity, ReadsAnyText) {
   for (std::string begun : {"", "\n", "x", "reshard by key", "reshard by key 00\n",

@@ -83,6 +83,41 @@ TEST(Published, IsNotPublishedWhereFilesOfItAreGoneOrCut) {
   }
 }
 
+// Data that were written without fsync may be there or not: the folder is neither a copy nor known to lack
+// files.
+TEST(Published, IsToldAsWrittenBeforeTheSystemStartedAgain) {
+  for (const char* change : {"nothing", "cut", "manifest", "copied"}) {
+    TempFolder temp;
+    const std::string what = change, out = temp.at("out");
+    publish_but_for_the_last_step(temp, "1234");
+    temp.put("out/.boot", "another\n");
+    if (what == "cut") temp.put("out/x.safetensors", "");
+    if (what == "manifest") fs::remove(out + "/mckpt_manifest.json");
+    if (what == "copied") {
+      fs::copy(out, temp.at("copy"), fs::copy_options::recursive);
+      fs::remove_all(out);
+      fs::create_directory(temp.at("other"));
+      fs::rename(temp.at("copy"), out);
+    }
+    std::string help;
+    const std::string told = thrown_by([&] {
+      try {
+        StagedFolder(out, kNew, "plan");
+      } catch (const Error& e) {
+        help = e.help();
+        throw;
+      }
+    });
+    const bool copied = what == "copied";
+    EXPECT_EQ(told.find("`no_sync`") != told.npos, !copied) << what << told;
+    EXPECT_EQ(told.find("the machine has started again since") != told.npos, !copied) << what << told;
+    EXPECT_EQ(told.find("it is a copy, or files are gone") != told.npos, copied) << what << told;
+    const bool can_be_compared = !copied && what != "manifest";
+    EXPECT_EQ(help.find("mckpt verify ") != help.npos, can_be_compared) << what << help;
+    EXPECT_NE(help.find("to begin anew"), help.npos) << what << help;
+  }
+}
+
 // A run that was killed between the mark and the rename goes on, and is not complete while it writes.
 TEST(Published, IsNotCompleteWhileItIsWrittenAgain) {
   TempFolder temp;

@@ -33,5 +33,27 @@ TEST(Beside, NamesAFolderByItsOwnNameAndNotByALink) {
   EXPECT_EQ(beside("step-100"), "step-9 step-10 ");
 }
 
+// A program could load them, and no store is opened of them.
+TEST(Beside, TellsWhatMayBeACheckpointAndIsNotLookedAt) {
+  TempFolder folder;
+  for (const char* name : {".more", ".git"}) fs::create_directory(folder.at(name));
+  for (const char* name : {"model.safetensors", ".old.safetensors", ".more/state.pt", ".git/config", ".notes",
+                           "._model.safetensors", "notes.txt"})
+    folder.put(name, "x");
+  fs::create_symlink("nowhere", cat(folder.path(), "/gone.pt"));
+  fs::create_symlink("nowhere", cat(folder.path(), "/gone.txt"));
+  std::string out;
+  for (const Beside& b : list_beside(folder.path(), nullptr, {})) {
+    const char* kind = b.kind == Beside::Kind::kCheckpoint ? "checkpoint"
+                       : b.kind == Beside::Kind::kUnread   ? "unread"
+                                                           : "other";
+    out += cat(b.path, "=", kind, b.reason.empty() ? "" : cat(" (", b.reason, ")"), " ");
+  }
+  EXPECT_EQ(
+      out,
+      ".more=unread (a hidden folder) .old.safetensors=unread (a hidden file) gone.pt=unread (a broken link) "
+      "gone.txt=other (a broken link) model.safetensors=checkpoint notes.txt=other ");
+}
+
 }  // namespace beside_test
 }  // namespace mckpt::impl

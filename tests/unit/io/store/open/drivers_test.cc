@@ -63,6 +63,8 @@ TEST(Drivers, TakeFoldersByTheirNames) {
   EXPECT_EQ(takers({".metadata", "a.safetensors", "x.pt"}),
             "torch.save, several files, DCP, safetensors folder");
   EXPECT_EQ(takers({"__0_0.distcp"}), "DCP");
+  EXPECT_EQ(takers({"__0.metadata"}), "DCP");
+  EXPECT_EQ(takers({"notes.metadata", "a.safetensors"}), "safetensors folder");
   EXPECT_EQ(takers({"metadata.pkl"}), "torch.save, one file a rank (unsure)");
   EXPECT_EQ(takers({"latest"}), "DeepSpeed's folder of saves (unsure)");
   EXPECT_EQ(takers({"mp_rank_00/"}), "Megatron per-rank .pt");
