@@ -78,8 +78,8 @@ const char* strategy_text(Strategy s) {
 
 // The layer pattern of the run that has such a model; "" if the model is not a hybrid.
 std::string run_pattern(const MegatronArgs& args) {
-  const LayerPattern* groups = args.run.groups;
-  return groups ? groups->text : hybrid_pattern(args.map.model());
+  const LayerPattern* pattern = args.pipeline.pattern ? args.pipeline.pattern : args.run.groups;
+  return pattern ? pattern->text : hybrid_pattern(args.map.model());
 }
 
 bool has_layer(const ModelConfig& m, Mixer mixer) {
@@ -302,13 +302,14 @@ std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& g) {
 
 std::vector<std::pair<std::string_view, i64>> pipeline_values(const ModelMap& map, i64 stages,
                                                               const PipelineOptions& o,
-                                                              const LayerPattern* groups) {
+                                                              const LayerPattern* pattern) {
   std::vector<std::pair<std::string_view, i64>> out;
-  if (o.chunks > 1 || groups) {
-    const PipelineSplit split = pipeline_split(std::ssize(map.model().text.layers), stages, o, groups);
+  if (o.pattern != nullptr) pattern = o.pattern;
+  if (o.chunks > 1 || pattern) {
+    const PipelineSplit split = pipeline_split(std::ssize(map.model().text.layers), stages, o, pattern);
     if (split.chunks() > 1) out.emplace_back(kChunks, split.chunks());
     // The segments of a pattern need not have equally many layers.
-    if (!o.first_layers && !o.last_layers && groups == nullptr)
+    if (!o.first_layers && !o.last_layers && pattern == nullptr)
       out.emplace_back(kChunkLayers, split.part(0, 0).end_layer);
   }
   if (o.first_layers) out.emplace_back(kFirstLayers, *o.first_layers);
