@@ -26,8 +26,7 @@ constexpr std::string_view kOuterStrategy = "outer_dp_sharding_strategy",
                            kStrategy = "data_parallel_sharding_strategy",
                            kPerTokenLoss = "calculate_per_token_loss";
 // How a pipeline's stages divide the layers.
-constexpr std::string_view kChunks = "virtual_pipeline_model_parallel_size",
-                           kChunkLayers = "num_layers_per_virtual_pipeline_stage",
+constexpr std::string_view kChunkLayers = "num_layers_per_virtual_pipeline_stage",
                            kFirstLayers = "decoder_first_pipeline_num_layers",
                            kLastLayers = "decoder_last_pipeline_num_layers";
 
@@ -307,7 +306,7 @@ std::vector<std::pair<std::string_view, i64>> pipeline_values(const ModelMap& ma
   if (o.pattern != nullptr) pattern = o.pattern;
   if (o.chunks > 1 || pattern) {
     const PipelineSplit split = pipeline_split(std::ssize(map.model().text.layers), stages, o, pattern);
-    if (split.chunks() > 1) out.emplace_back(kChunks, split.chunks());
+    if (split.chunks() > 1) out.emplace_back(kChunksArg, split.chunks());
     // The segments of a pattern need not have equally many layers.
     if (!o.first_layers && !o.last_layers && pattern == nullptr)
       out.emplace_back(kChunkLayers, split.part(0, 0).end_layer);
@@ -318,7 +317,7 @@ std::vector<std::pair<std::string_view, i64>> pipeline_values(const ModelMap& ma
 }
 
 std::span<const std::string_view> pipeline_args() {
-  static constexpr std::string_view kNames[] = {kChunks, kChunkLayers, kFirstLayers, kLastLayers,
+  static constexpr std::string_view kNames[] = {kChunksArg, kChunkLayers, kFirstLayers, kLastLayers,
                                                 "pipeline_model_parallel_layout"};
   return kNames;
 }

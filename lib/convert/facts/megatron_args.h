@@ -60,6 +60,8 @@ inline constexpr std::string_view kFormatArg = "ckpt_format", kFsdpArg = "use_me
 inline constexpr std::string_view kDistributed = "use_distributed_optimizer", kNoStates = "no_save_optim";
 // The fields that say which rank's file has the args, and of which iteration the checkpoint is.
 inline constexpr std::string_view kRankArg = "rank", kIterationArg = "iteration";
+// The field of the number of chunks of layers on each stage of a pipeline; None: one.
+inline constexpr std::string_view kChunksArg = "virtual_pipeline_model_parallel_size";
 // The fields that say how a pipeline's stages divide the layers; without stages they are None.
 std::span<const std::string_view> pipeline_args();
 // The pipeline fields that a run has, with their values. `pattern`: as in pipeline_split().
