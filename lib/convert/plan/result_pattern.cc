@@ -62,7 +62,11 @@ std::optional<LayerPattern> result_pattern(const CheckpointModel& source, const 
 
 std::optional<LayerPattern> result_pattern(const ModelMap& model, const PatternChoice& choice,
                                            const PipelineOptions& pipeline) {
-  if (!choice.given.empty()) return parse_pattern(choice.given, Dialect::kGrouped);
+  if (!choice.given.empty()) {
+    LayerPattern given = parse_pattern(choice.given, Dialect::kGrouped);
+    refuse_other_pattern(given, model.model());
+    return given;
+  }
   const std::string own = pipeline.chunks > 1 ? hybrid_pattern(model.model()) : "";
   if (own.empty()) return std::nullopt;
   return pattern_on_stages(parse_pattern(own, Dialect::kGrouped), choice.stages, pipeline, 0);

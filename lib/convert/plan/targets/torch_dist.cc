@@ -110,7 +110,7 @@ std::optional<LayerPattern> pattern_of(const ToMcoreOptions& options, const Mode
 TorchDistRun run_of_model(const ToMcoreOptions& options, const ModelMap& map,
                           const std::optional<LayerPattern>& pattern) {
   TorchDistRun run = torch_dist_run(options, map);
-  const bool named = pattern && !options.hybrid_pattern.empty();
+  const bool named = pattern && pattern->has_groups();
   run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
              options.values.params_dtype.of(map.model()), named ? &*pattern : nullptr};
   if (pattern) run.pipeline.pattern = &*pattern;
