@@ -176,6 +176,11 @@ void fields(Reshard& o, FieldVisitor& v) {
   file_fields(opening.model.files, v);
   fields(o.grid, v, {.stages = true});
   pipeline_fields(o.vpp, o.first_stage_layers, o.last_stage_layers, v);
+  v({.name = "hybrid_pattern",
+     .value = "PATTERN",
+     .help =
+         "the pattern of a hybrid `source` with | at the ends of the new stages; by default they are placed by `pp` and `vpp`"},
+    o.hybrid_pattern);
   fields(o.fsdp, v);
   fsdp_module_field(o.fsdp_module, v);
   spelling_field(o.spelling, v, true);

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/hybrid/pattern.h"
+#include "core/hybrid/pipes.h"
 #include "mappings/family.h"
 #include "mappings/model/fit/fitting_sizes.h"
 
@@ -77,19 +78,84 @@ PipelineSplit split_at_pipes(const LayerPattern& pattern, i64 stages, const Pipe
   return PipelineSplit(stages, contents_of_segments(pattern));
 }
 
-// pre: the pattern has no pipes.
-void refuse_cut_groups(const LayerPattern& pattern, const PipelineSplit& split) {
-  for (i64 stage = 0; stage + 1 < split.stages(); stage++) {
-    const i64 end = split.part(stage, 0).end_layer;
-    for (const PatternItem& item : pattern.items)
-      if (item.physical_first < end && end < item.physical_end())
-        throw Error(Code::kGridMisfit, "a pipeline stage would end inside a group of layers")
-            .expected("stages that end between groups")
-            .found(cat("stage ", stage, " ends with layer ", end - 1, ", and the group [",
-                       pattern.symbols(item), "] has layers ", item.physical_first, " to ",
-                       item.physical_end() - 1))
-            .help("cut the pattern at the ends of stages, as in '[*-]|M', or choose `first_stage_layers`");
+// The group in which a stage would end, before the last one; null: none.
+const PatternItem* cut_group(const LayerPattern& pattern, const PipelineSplit& split, i64 stage) {
+  const i64 end = split.part(stage, 0).end_layer;
+  for (const PatternItem& item : pattern.items)
+    if (item.physical_first < end && end < item.physical_end()) return &item;
+  return nullptr;
+}
+
+// Whether the layers of a pattern without pipes divide so, and no group is cut.
+bool divides(const LayerPattern& pattern, i64 stages, const PipelineOptions& o) {
+  try {
+    const PipelineSplit split(pattern.physical_layers(), stages, o);
+    for (i64 stage = 0; stage + 1 < stages; stage++)
+      if (cut_group(pattern, split, stage)) return false;
+    return true;
+  } catch (const Error&) {
+    return false;
   }
+}
+
+// Sizes of pipelines or, where they are of other stages than the first, of first stages.
+std::string help_for_cut_group(const LayerPattern& pattern, i64 stages, const PipelineOptions& o) {
+  std::string out = "cut the pattern at the ends of stages, as in '[*-]|M'";
+  if (!o.first_layers && !o.last_layers)
+    out = cat(sizes_that_fit("pp", [&](i64 n) { return divides(pattern, n, {}); }), "; or ", out);
+  const std::string first = sizes_that_fit("first_stage_layers", [&](i64 n) {
+    PipelineOptions other = o;
+    other.first_layers = n;
+    return divides(pattern, stages, other);
+  });
+  return first.empty() ? out : cat(out, "; or ", first);
+}
+
+// pre: the pattern has no pipes.
+void refuse_cut_groups(const LayerPattern& pattern, const PipelineSplit& split, const PipelineOptions& o) {
+  for (i64 stage = 0; stage + 1 < split.stages(); stage++)
+    if (const PatternItem* item = cut_group(pattern, split, stage))
+      throw Error(Code::kGridMisfit, "a pipeline stage would end inside a group of layers")
+          .expected("stages that end between groups")
+          .found(cat("stage ", stage, " ends with layer ", split.part(stage, 0).end_layer - 1,
+                     ", and the group [", pattern.symbols(*item), "] has layers ", item->physical_first,
+                     " to ", item->physical_end() - 1))
+          .help(help_for_cut_group(pattern, split.stages(), o));
+}
+
+// "[*-] with layers 0 to 1": the groups of several layers.
+std::string groups_text(const LayerPattern& pattern) {
+  std::vector<std::string> groups;
+  for (const PatternItem& item : pattern.items)
+    if (item.physical_count > 1)
+      groups.push_back(cat("[", pattern.symbols(item), "] with layers ", item.physical_first, " to ",
+                           item.physical_end() - 1));
+  return listed(groups);
+}
+
+[[noreturn]] void refuse_segments(const LayerPattern& pattern, i64 stages, i64 chunks) {
+  const i64 items = pattern.logical_layers();
+  Error e(Code::kGridMisfit, chunks > 1 ? "the pattern has fewer parts than the stages have chunks"
+                                        : "the pattern has fewer parts than the pipeline has stages");
+  e.expected(cat(stages * chunks, " layers or groups"))
+      .found(
+          cat(items, items == 1 ? " layer or group in " : " layers and groups in ", escaped(pattern.text)));
+  if (std::string groups = groups_text(pattern); !groups.empty())
+    e.note(cat("a group is on one stage: ", groups));
+  throw e.help(sizes_that_fit("pp", [&](i64 n) { return n == 1 || n * chunks <= items; }));
+}
+
+// The segments of the pattern in pattern_on_stages().
+i64 segments_on(const LayerPattern& pattern, i64 stages, const PipelineOptions& o, i64 before) {
+  const i64 now = std::ssize(pattern.segments), items = pattern.logical_layers();
+  if (o.first_layers || o.last_layers) return 1;
+  if (o.chunks > 1) return stages * o.chunks;
+  // Pipes on one stage are those of a pipeline that is still to come.
+  if (stages == 1) return before == 1 ? now : 1;
+  if (now == 1) return divides(pattern, stages, {}) ? 1 : stages;
+  if (before <= 1 || before == stages) return now % stages == 0 ? now : stages;
+  const i64 chunks = now % before == 0 ? now / before : 1;
+  return stages * chunks <= items ? stages * chunks : stages;
 }
 
 }  // namespace
@@ -142,6 +208,7 @@ void PipelineSplit::add(const ChunkContents& c) {
 }
 
 PipelineSplit pipeline_split(i64 layers, i64 stages, const PipelineOptions& o, const LayerPattern* groups) {
+  if (o.pattern != nullptr) groups = o.pattern;
   if (groups == nullptr || stages == 1) return PipelineSplit(layers, stages, o);
   if (std::ssize(groups->segments) > 1) return split_at_pipes(*groups, stages, o);
   if (o.chunks > 1)
@@ -149,8 +216,16 @@ PipelineSplit pipeline_split(i64 layers, i64 stages, const PipelineOptions& o, c
         .expected(cat("a pattern with ", o.chunks * stages, " segments, cut at |"))
         .found(cat("`vpp` ", o.chunks, ", and the pattern ", escaped(groups->text)));
   PipelineSplit split(layers, stages, o);
-  refuse_cut_groups(*groups, split);
+  refuse_cut_groups(*groups, split, o);
   return split;
+}
+
+LayerPattern pattern_on_stages(const LayerPattern& pattern, i64 stages, const PipelineOptions& o,
+                               i64 before) {
+  const i64 segments = segments_on(pattern, stages, o, before);
+  std::optional<LayerPattern> out = with_segments(pattern, segments);
+  if (!out) refuse_segments(pattern, stages, segments / stages);
+  return *std::move(out);
 }
 
 const StagePart& PipelineSplit::part(i64 stage, i64 chunk) const {

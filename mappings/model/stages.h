@@ -47,6 +47,8 @@ struct PipelineOptions {
   i64 chunks = 1;  // of each stage
   std::optional<i64> first_layers{},
       last_layers{};  // on the first and last stage; none: as many as on the others
+  // Of a hybrid model, the pattern that divides its layers; it must outlive this struct. Null: none does.
+  const LayerPattern* pattern = nullptr;
 };
 
 // The whole division. A value.
@@ -71,11 +73,25 @@ class PipelineSplit {
   std::vector<StagePart> parts_;  // in the order of their layers
 };
 
-// The division in a run whose layers have the pattern `groups`: at its pipes, or as Megatron divides the
-// layers of a pattern without pipes. Null: the run is of another model. One stage alone has all layers in any
-// case. Throws kGridMisfit where the pattern does not divide so, or a stage would end inside a group,
-// kBadGrid for options that contradict the pattern, and what the constructor throws.
+// The division in a run whose layers have a pattern, that of the options or else `groups`: at its pipes, or as
+// Megatron divides the layers of a pattern without pipes. Null: the run is of another model. One stage alone
+// has all layers in any case. Throws kGridMisfit where the pattern does not divide so, or a stage would end
+// inside a group, kBadGrid for options that contradict the pattern, and what the constructor throws.
 PipelineSplit pipeline_split(i64 layers, i64 stages, const PipelineOptions& options,
-                             const LayerPattern* groups);
+                             const LayerPattern* groups = nullptr);
+
+// The pattern that a run of these stages has of a model that another run trained on `before` stages, with
+// `pattern` (0: on how many is not known). Layers and groups stay:
+//
+//   on as many stages                 the pattern as it is
+//   on one, or with the layers of     without pipes
+//   the first or last stage given
+//   with several chunks a stage       a segment for each chunk
+//   else, from a pattern with pipes   as many chunks a stage as before, or one where there are too few items
+//   else, from one without pipes      without pipes if all stages get equally many layers, or a segment for each
+//
+// Throws kGridMisfit where there are fewer items than segments.
+LayerPattern pattern_on_stages(const LayerPattern& pattern, i64 stages, const PipelineOptions& options,
+                               i64 before);
 
 }  // namespace mckpt::impl

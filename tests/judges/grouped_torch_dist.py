@@ -7,15 +7,15 @@ import glob
 import json
 import os
 import re
-import subprocess
 import tarfile
 import tempfile
 
 from mckpt_tests.checks import expect, expect_equal, finish
 from mckpt_tests.folders import difference
-from mckpt_tests.models import GOLDEN, Models
+from mckpt_tests.hybrid_models import hybrid_model
+from mckpt_tests.models import Models
 from mckpt_tests.program import run_mckpt
-from mckpt_tests.setting import DATA, GOLDEN_MODEL
+from mckpt_tests.setting import DATA
 
 models = Models(only=("nemotron_h", "nemotron_h_moe"))
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_grouped_")
@@ -46,39 +46,8 @@ def pattern_in(folder):
 
 # ---- What ranks of the real HybridStack had
 
-SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 96, "ssm_state_size": 16,
-         "mamba_head_dim": 8, "n_groups": 2, "mamba_num_heads": 16, "n_routed_experts": 4, "moe_intermediate_size": 32, "vocab_size": 32,
-         "moe_shared_expert_intermediate_size": 32}
-KINDS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
-TENSORS = {
-    "M": {"A_log": "16", "D": "16", "conv1d.bias": "192", "conv1d.weight": "192x1x4", "dt_bias": "16", "in_proj.weight": "336x64",
-          "norm.weight": "128", "out_proj.weight": "64x128"},
-    "*": {"q_proj.weight": "64x64", "k_proj.weight": "32x64", "v_proj.weight": "32x64", "o_proj.weight": "64x64"},
-    "-": {"up_proj.weight": "96x64", "down_proj.weight": "64x96"},
-    "E": {"gate.weight": "4x64", "gate.e_score_correction_bias": "4", "shared_experts.up_proj.weight": "32x64",
-          "shared_experts.down_proj.weight": "64x32"}
-    | {f"experts.{e}.up_proj.weight": "32x64" for e in range(4)} | {f"experts.{e}.down_proj.weight": "64x32" for e in range(4)},
-}
-
-
 def model_of(pattern):
-    """A model of the sizes that the recorded one had."""
-    symbols = re.sub(r"[\[\]|]", "", pattern)
-    folder = place("model")
-    os.mkdir(folder)
-    with open(os.path.join(GOLDEN, "models", "nemotron_h_moe", "config.json")) as f:
-        config = json.load(f)
-    with open(os.path.join(folder, "config.json"), "w") as f:
-        json.dump(config | SIZES | {"layers_block_type": [KINDS[s] for s in symbols]}, f)
-    tensors = {"backbone.embeddings.weight": "32x64", "backbone.norm_f.weight": "64", "lm_head.weight": "32x64"}
-    for i, s in enumerate(symbols):
-        tensors |= {f"backbone.layers.{i}.mixer.{name}": shape for name, shape in TENSORS[s].items()}
-        tensors[f"backbone.layers.{i}.norm.weight"] = "64"
-    with open(os.path.join(folder, "tensors.txt"), "w") as f:
-        f.writelines(f"{name} BF16 {shape} rand {name} 0\n" for name, shape in sorted(tensors.items()))
-    subprocess.run([GOLDEN_MODEL, os.path.join(folder, "tensors.txt"), os.path.join(folder, "model.safetensors")], check=True)
-    os.remove(os.path.join(folder, "tensors.txt"))
-    return folder
+    return hybrid_model(pattern, place("model"))
 
 
 def recorded(name):
@@ -248,14 +217,14 @@ for pattern, pp, rank_of in (
 
 for args, status, says in (
     ([hybrid, "--hybrid-pattern", "[M-]M[*-]", "--pp", 5], 4, "stage 0 ends with layer 0, and the group [M-] has layers 0 to 1"),
-    ([whole, "--pp", 5], 4, "a pipeline stage would end inside a group"),
+    ([whole, "--pp", 5], 4, "a group is on one stage: [M-] with layers 0 to 1, [*-] with layers 3 to 4"),
     ([hybrid, "--hybrid-pattern", "[M-]|M|[*-]", "--pp", 2], 4, "3 segments in [M-]|M|[*-]"),
     ([hybrid, "--hybrid-pattern", "[M-]|M[*-]", "--pp", 2, "--last-stage-layers", 3], 2, "the pattern cuts the layers of the stages itself"),
     ([hybrid, "--hybrid-pattern", "[M-]|M[*-]", "--pp", 2, "--vpp", 2], 2, "expected --vpp 1: 2 segments on 2 stages"),
     ([hybrid, "--hybrid-pattern", "[M-]M[*-]", "--pp", 2, "--vpp", 2], 2, "a pattern without | has one chunk"),
     ([hybrid, "--hybrid-pattern", "[M-]M[-*]"], 2, "the layers of the pattern are not those of the model"),
     ([hybrid, "--hybrid-pattern", "[M-]M[*-]", "--layers", "stacked"], 2, "never one tensor"),
-    ([made, "--hybrid-pattern", "[M-]M[*-]"], 2, "a checkpoint of Megatron keeps its own pattern"),
+    ([whole, "--hybrid-pattern", "[M-]M*-"], 2, "the pattern has other layers or groups than the source"),
 ):
     told = mckpt("convert", "to-mcore", args[0], place("no"), *args[1:], status=status).stderr
     expect(says in told, told)

@@ -127,6 +127,7 @@ Conversion plan_of(const Reshard& what, const Planning& how) {
   out.from = reshard_source(what, what.opening, how);
   out.from.keep_names = what.keep_names;
   out.grid = grid_of(what.grid), out.pipeline = pipeline_of(what);
+  out.hybrid_pattern = what.hybrid_pattern;
   out.fsdp = setup_of(what.fsdp, out.grid), out.frozen = frozen_of(what.fsdp);
   out.keep_fp8 = keeps_recipe(what.fsdp);
   out.modules = UnitModules(what.fsdp_module);

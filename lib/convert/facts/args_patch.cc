@@ -174,6 +174,15 @@ std::string entry_text(std::string_view name, const ArgValue& value) {
   return all.substr(2, all.size() - 3);  // without protocol and end
 }
 
+// Whether the entry has the value, in the opcodes of entry_text().
+bool has_value(const std::string& pickle, Span entry, std::string_view name, const ArgValue& value) {
+  const std::string key = key_long(name), wanted = entry_text(name, value).substr(key.size());
+  if (pickle.compare(entry.begin, key.size(), key) != 0) return false;
+  const std::size_t at = behind_memo(pickle, entry.begin + key.size());
+  return pickle.compare(at, wanted.size(), wanted) == 0 &&
+         behind_memo(pickle, at + wanted.size()) == entry.end;
+}
+
 }  // namespace
 
 bool put_value(std::string& pickle, std::string_view name, const ArgValue& value, std::string_view beside) {
@@ -188,6 +197,12 @@ bool put_value(std::string& pickle, std::string_view name, const ArgValue& value
     if (entries[i].begin != end + (op_at(pickle, end) == Op::kSetitem ? 1 : 0)) return false;
   }
   std::size_t begin = fresh ? entries.back().end : entries[0].end, end = entries.back().end;
+  // Where the first value is the wanted one again, the pickle becomes what it was.
+  if (!fresh && has_value(pickle, entries[0], name, value)) {
+    if (!widen_frame(pickle, begin - end)) return false;
+    pickle.erase(begin, end - begin);
+    return true;
+  }
   // SETITEM sets one entry, SETITEMS all entries up to the mark: behind SETITEM the new entry needs its own.
   std::string entry = entry_text(name, value);
   if (op_at(pickle, begin) == Op::kSetitem) entry.insert(entry.begin(), opcode(Op::kSetitem));
@@ -197,6 +212,8 @@ bool put_value(std::string& pickle, std::string_view name, const ArgValue& value
 }
 
 bool replace_integer(std::string& pickle, std::string_view name, i64 value) {
+  // Of several entries the last one counts.
+  if (entries_of(pickle, name).size() > 1) return false;
   std::optional<Span> found;
   for (const std::string& key : {key_short(name), key_long(name)})
     for (std::size_t at = pickle.find(key); at != pickle.npos; at = pickle.find(key, at + 1)) {

@@ -83,13 +83,15 @@ std::vector<ArgChange> changes_of_result(const PickleValue& args, const ArgsOfRe
   return changes;
 }
 
-// The fields of the layers, where the run that wrote the args named them otherwise: with other groups, without
-// any, or as another kind of model.
+// The fields of the layers, where the run that wrote the args named or divided them otherwise: with other
+// groups or pipes, without any, or as another kind of model. Args that say no pattern get one where the stages
+// need its pipes.
 std::vector<ArgChange> changes_of_layers(const PickleValue& args, const ModelConfig& model,
-                                         const LayerPattern* groups) {
+                                         const LayerPattern* of_result) {
   const std::optional<std::string> said = pattern_of_args(args);
-  if (!said) return {};
-  if (groups) return args_for_layers(args, *groups, false, groups->physical_layers());
+  const bool has_pipes = of_result && std::ssize(of_result->segments) > 1;
+  if (!said && !has_pipes) return {};
+  if (of_result) return args_for_layers(args, *of_result, false, of_result->physical_layers());
   const LayerPattern pattern = parse_pattern(*said, Dialect::kGrouped);
   const std::string own = hybrid_pattern(model);
   if (!own.empty() && !pattern.has_groups()) return {};
@@ -113,11 +115,11 @@ void put_arg(std::string& args, std::string_view name, const ArgValue& value, No
   if (!put_value(args, name, value, kAlwaysThere)) notes.warn(cat("args: ", name, " keeps its old value"));
 }
 
-void put_layers(std::string& args, const ModelMap& map, const LayerPattern* groups, Notes& notes) {
+void put_layers(std::string& args, const ModelMap& map, const LayerPattern* pattern, Notes& notes) {
   const std::string before = args;
   const Pickle source({reinterpret_cast<const u8*>(before.data()), before.size()}, {});
   for (const auto& changes :
-       {changes_of_layers(source.root(), map.model(), groups), changes_of_sizes(source.root(), map.model())})
+       {changes_of_layers(source.root(), map.model(), pattern), changes_of_sizes(source.root(), map.model())})
     for (const ArgChange& change : changes) put_arg(args, change.name, change.value, notes);
 }
 
@@ -135,11 +137,11 @@ std::string kept_args(std::string args, const ArgsOfResult& result, Notes& notes
   const std::string before = args;
   const Pickle source({reinterpret_cast<const u8*>(before.data()), before.size()}, {});
   const PickleValue& own = source.root();
-  for (const auto& changes : {changes_of_layers(own, model, result.groups), changes_of_sizes(own, model),
+  for (const auto& changes : {changes_of_layers(own, model, result.pattern), changes_of_sizes(own, model),
                               changes_of_result(own, result)})
     for (const ArgChange& change : changes) put(change.name, change.value);
   for (auto [name, value] : grid_args(result.grid)) put(name, value);
-  const auto stages = pipeline_values(result.map, result.grid.pp, result.pipeline, result.groups);
+  const auto stages = pipeline_values(result.map, result.grid.pp, result.pipeline, result.pattern);
   for (std::string_view name : pipeline_args()) {
     auto field = std::ranges::find(stages, name, [](const auto& f) { return f.first; });
     if (field != stages.end())

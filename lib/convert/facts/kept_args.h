@@ -40,7 +40,8 @@ struct ArgsOfResult {
   std::optional<i64> iteration{};       // nothing: the source's
   bool from_the_start = false;          // the run that loads the result has seen no sample
   NormNames norms = NormNames::kOfAll;
-  const LayerPattern* groups = nullptr;  // of a hybrid model; null: no groups
+  const LayerPattern* pattern =
+      nullptr;  // of a hybrid model; null: the model's own, without groups and pipes
 };
 
 // `args`: a pickle of protocol 2. Adds a warning for each field that cannot be changed.
@@ -48,8 +49,8 @@ std::string kept_args(std::string args, const ArgsOfResult& result, Notes& notes
 // Whether a field is one that such args have from the source and that follows from the result alone, such as
 // from the types of its tensors, beside the fields of is_grid_arg().
 bool is_reset_arg(std::string_view name);
-// Gives the fields of the layers the values of the model, with these groups or, null, without any.
-void put_layers(std::string& args, const ModelMap& map, const LayerPattern* groups, Notes& notes);
+// Gives the fields of the layers the values of the model, with this pattern or, null, with its own.
+void put_layers(std::string& args, const ModelMap& map, const LayerPattern* pattern, Notes& notes);
 // Gives the field of the modules, if the args have it, the value that goes with such norms.
 void put_modules(std::string& args, NormNames norms, Notes& notes);
 // Gives one field another value, or adds it; a warning if that is not possible.

@@ -26,8 +26,7 @@ constexpr std::string_view kOuterStrategy = "outer_dp_sharding_strategy",
                            kStrategy = "data_parallel_sharding_strategy",
                            kPerTokenLoss = "calculate_per_token_loss";
 // How a pipeline's stages divide the layers.
-constexpr std::string_view kChunks = "virtual_pipeline_model_parallel_size",
-                           kChunkLayers = "num_layers_per_virtual_pipeline_stage",
+constexpr std::string_view kChunkLayers = "num_layers_per_virtual_pipeline_stage",
                            kFirstLayers = "decoder_first_pipeline_num_layers",
                            kLastLayers = "decoder_last_pipeline_num_layers";
 
@@ -78,8 +77,8 @@ const char* strategy_text(Strategy s) {
 
 // The layer pattern of the run that has such a model; "" if the model is not a hybrid.
 std::string run_pattern(const MegatronArgs& args) {
-  const LayerPattern* groups = args.run.groups;
-  return groups ? groups->text : hybrid_pattern(args.map.model());
+  const LayerPattern* pattern = args.pipeline.pattern ? args.pipeline.pattern : args.run.groups;
+  return pattern ? pattern->text : hybrid_pattern(args.map.model());
 }
 
 bool has_layer(const ModelConfig& m, Mixer mixer) {
@@ -302,13 +301,14 @@ std::array<std::pair<std::string_view, i64>, 8> grid_args(const Grid& g) {
 
 std::vector<std::pair<std::string_view, i64>> pipeline_values(const ModelMap& map, i64 stages,
                                                               const PipelineOptions& o,
-                                                              const LayerPattern* groups) {
+                                                              const LayerPattern* pattern) {
   std::vector<std::pair<std::string_view, i64>> out;
-  if (o.chunks > 1 || groups) {
-    const PipelineSplit split = pipeline_split(std::ssize(map.model().text.layers), stages, o, groups);
-    if (split.chunks() > 1) out.emplace_back(kChunks, split.chunks());
+  if (o.pattern != nullptr) pattern = o.pattern;
+  if (o.chunks > 1 || pattern) {
+    const PipelineSplit split = pipeline_split(std::ssize(map.model().text.layers), stages, o, pattern);
+    if (split.chunks() > 1) out.emplace_back(kChunksArg, split.chunks());
     // The segments of a pattern need not have equally many layers.
-    if (!o.first_layers && !o.last_layers && groups == nullptr)
+    if (!o.first_layers && !o.last_layers && pattern == nullptr)
       out.emplace_back(kChunkLayers, split.part(0, 0).end_layer);
   }
   if (o.first_layers) out.emplace_back(kFirstLayers, *o.first_layers);
@@ -317,7 +317,7 @@ std::vector<std::pair<std::string_view, i64>> pipeline_values(const ModelMap& ma
 }
 
 std::span<const std::string_view> pipeline_args() {
-  static constexpr std::string_view kNames[] = {kChunks, kChunkLayers, kFirstLayers, kLastLayers,
+  static constexpr std::string_view kNames[] = {kChunksArg, kChunkLayers, kFirstLayers, kLastLayers,
                                                 "pipeline_model_parallel_layout"};
   return kNames;
 }

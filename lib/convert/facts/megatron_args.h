@@ -60,12 +60,14 @@ inline constexpr std::string_view kFormatArg = "ckpt_format", kFsdpArg = "use_me
 inline constexpr std::string_view kDistributed = "use_distributed_optimizer", kNoStates = "no_save_optim";
 // The fields that say which rank's file has the args, and of which iteration the checkpoint is.
 inline constexpr std::string_view kRankArg = "rank", kIterationArg = "iteration";
+// The field of the number of chunks of layers on each stage of a pipeline; None: one.
+inline constexpr std::string_view kChunksArg = "virtual_pipeline_model_parallel_size";
 // The fields that say how a pipeline's stages divide the layers; without stages they are None.
 std::span<const std::string_view> pipeline_args();
-// The pipeline fields that a run has, with their values. `groups`: as in RunSetup.
+// The pipeline fields that a run has, with their values. `pattern`: as in pipeline_split().
 std::vector<std::pair<std::string_view, i64>> pipeline_values(const ModelMap& map, i64 stages,
                                                               const PipelineOptions& options,
-                                                              const LayerPattern* groups);
+                                                              const LayerPattern* pattern);
 // Whether a field of the args describes a grid, or follows from a grid, its sharding strategy, the format and
 // what a conversion keeps.
 bool is_grid_arg(std::string_view name);

@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 #include "core/hybrid/names.h"
 #include "core/hybrid/pattern.h"
+#include "core/hybrid/pipes.h"
 #include "core/hybrid/spellings.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
@@ -120,7 +121,7 @@ std::optional<LayerMigration> layers_as_in_model(const Store& store, const Model
                                                     : LayerForm::kGpt;
   // A name by member belongs to one pattern: names of another pattern can look like it.
   std::vector<LayerForm> forms = {LayerForm::kFlat};
-  if (!groups || groups->text == pattern->text) forms.insert(forms.begin(), wanted);
+  if (!groups || same_but_pipes(*groups, *pattern)) forms.insert(forms.begin(), wanted);
   if (pattern->has_groups()) forms.insert(forms.end(), {LayerForm::kMember, LayerForm::kLogical});
   auto found = std::ranges::find_if(forms, [&](LayerForm form) { return has_form(store, *pattern, form); });
   if (found == forms.end() || (*found == wanted && forms[0] == wanted)) return std::nullopt;

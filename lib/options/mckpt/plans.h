@@ -49,7 +49,7 @@ struct ToMcore {
   Values values{};
   bool weights_only = false;
   std::vector<std::string> spelling{};      // as in ToFsdp: "unfused-norms", of a model with experts
-  std::string hybrid_pattern{};             // as in ToFsdp, of a model
+  std::string hybrid_pattern{};             // as in ToFsdp; of a checkpoint, with other pipes
   std::optional<std::int64_t> iteration{};  // none: the source's, or target/release
   std::optional<std::string> model_dict{};  // as of ToSafetensors (mckpt/plain_plans.h)
 };
@@ -77,6 +77,7 @@ struct Reshard {
   // As of ToRanks; of torch_dist and of files of ranks.
   std::int64_t vpp = 1;
   std::optional<std::int64_t> first_stage_layers{}, last_stage_layers{};
+  std::string hybrid_pattern{};              // of the source, with other pipes; "": they follow the stages
   std::string vocab_size = "auto";           // rows: auto (where needed), keep, a number, divisible-by-128
   bool weights_only = false;                 // leave the states of the optimizer out
   bool any_model = false;                    // accept a model that no table knows

@@ -34,9 +34,9 @@ class Chooser {
   Chooser(const CommandLine& line, const RunSizes* args, const RunSizes& boxes, LayoutGrid& out)
       : line_(line), args_(args), boxes_(boxes), out_(out) {}
 
-  // `said`: what the args, and the boxes, say. Sets `value` only from these.
+  // `said`: what the args, and the boxes, say. Sets `value` only from these. Returns where the value is from.
   template <typename T>
-  void choose(std::string_view name, std::optional<T> RunSizes::*said, T& value) {
+  std::string_view choose(std::string_view name, std::optional<T> RunSizes::*said, T& value) {
     std::string_view from = line_.given(cat("--", name)) ? kFromOption : kByDefault;
     if (from == kByDefault && args_ && args_->*said) {
       value = *(args_->*said);
@@ -46,6 +46,7 @@ class Chooser {
       from = kFromBoxes;
     }
     out_.origins.push_back({name, "", from});
+    return from;
   }
 
  private:
@@ -86,13 +87,13 @@ std::string origins_text(const LayoutGrid& l) {
   return found ? out : "";
 }
 
-void add_notes(LayoutGrid& l, const RunSizes* args) {
+void add_notes(LayoutGrid& l, const RunSizes* args, bool has_dp) {
   if (std::string text = origins_text(l); !text.empty()) l.notes.note(cat("grid    ", text));
   if (args && args->pipeline_stages.value_or(1) > 1 && l.grid.pp == 1)
     l.notes.note(
         cat("pp      ", *args->pipeline_stages,
             " stages trained the checkpoint; Megatron-FSDP has none, so the layout is that of one stage"));
-  if (l.origins[5].from == kByDefault)
+  if (!has_dp)
     l.notes.note(cat("dp=", l.grid.dp, " chosen, the smallest that works: ", counted(l.grid.world(), "rank"),
                      " in all"));
 }
@@ -111,13 +112,12 @@ LayoutGrid layout_grid(const CommandLine& line, const LayoutFlags& flags, const 
   from.choose("etp", &RunSizes::expert_tensor_ranks, l.grid.etp);
   from.choose("hsdp", &RunSizes::fsdp_instances, l.grid.hsdp);
   i64 dp = flags.grid.dp().value_or(0);
-  from.choose("dp", &RunSizes::data_ranks, dp);
-  from.choose("hsdp-outer", &RunSizes::outer, l.grid.outer);
+  const bool has_dp = from.choose("dp", &RunSizes::data_ranks, dp) != kByDefault;
+  const bool gives_outer = from.choose("hsdp-outer", &RunSizes::outer, l.grid.outer) == kFromOption;
   from.choose("strategy", &RunSizes::strategy, l.strategy);
-  bool has_dp = l.origins[5].from != kByDefault;
   l.grid.dp = dp;
   // The args of a run without instances may name a way to relate them.
-  if (l.grid.hsdp == 1 && l.origins[6].from != kFromOption) l.grid.outer = HsdpOuter::kReplicate;
+  if (l.grid.hsdp == 1 && !gives_outer) l.grid.outer = HsdpOuter::kReplicate;
   add_values(l);
   try {
     l.grid = complete_grid(l.grid, has_dp ? std::optional(dp) : std::nullopt);
@@ -125,7 +125,7 @@ LayoutGrid layout_grid(const CommandLine& line, const LayoutFlags& flags, const 
     if (std::string text = origins_text(l); !text.empty()) e.note(text);
     throw;
   }
-  add_notes(l, args);
+  add_notes(l, args, has_dp);
   if (by && args)
     if (const std::vector<std::string> unlike = contradictions(*by, *args); !unlike.empty())
       l.notes.warn(cat("the args and the boxes of the checkpoint disagree: ", listed(unlike, unlike.size())));

@@ -230,7 +230,7 @@ void choose_grid(ModelLayout& l, const CommandLine& line, const ShownModel& open
   std::optional<PackedBy> by;
   if (opened.opened) {
     args = dcp_run_sizes(opened.opened->on_disk());
-    by = packed_by(opened.opened->on_disk(), args ? &*args : nullptr);
+    by = packed_by(opened.opened->on_disk());
     if (by) note_packing(opened.opened->on_disk(), *by, line.flags());
     if (by && !by->fits()) by.reset();
   }

@@ -12,6 +12,8 @@
 #include "convert/open/checkpoint.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "core/hybrid/pattern.h"
+#include "core/hybrid/pipes.h"
 #include "io/dcp/packing.h"
 #include "io/dcp/run/args.h"
 #include "io/file/parallel.h"
@@ -105,6 +107,24 @@ bool is_no_pattern(std::string_view object, const PickleDifference& d) {
   return (d.expected == "nothing" && d.found == "None") || (d.expected == "None" && d.found == "nothing");
 }
 
+// The pattern in the args, which are no object of the store where a view has taken them apart.
+std::optional<LayerPattern> pattern_of(const ObjectSide& side) {
+  try {
+    const RunFact* args = side.facts.find(FactKind::kArgs);
+    const std::shared_ptr<const PickleValue> value = args ? side.facts.value(*args) : nullptr;
+    const std::optional<std::string> text = value ? pattern_of_args(*value) : std::nullopt;
+    return text ? std::optional(parse_pattern(*text, Dialect::kGrouped)) : pattern_of_run(side.store);
+  } catch (const Error&) {
+    return std::nullopt;  // the comparison tells what cannot be read
+  }
+}
+
+// Whether the patterns of both runs differ in their pipes alone, which are those of a pipeline.
+bool differ_in_pipes(const ObjectSide& a, const ObjectSide& b) {
+  const std::optional<LayerPattern> one = pattern_of(a), other = pattern_of(b);
+  return one && other && one->text != other->text && same_but_pipes(*one, *other);
+}
+
 // One comparison of all objects; run() is called once.
 class Objects {
  public:
@@ -112,7 +132,11 @@ class Objects {
 
   Objects(const ObjectSide& there, const ObjectSide& source, const LeftOut& left_out,
           const std::function<bool(std::string_view)>& apart, bool every)
-      : found_(there, apart), expected_(source, apart), left_out_(left_out), every_(every) {}
+      : found_(there, apart),
+        expected_(source, apart),
+        left_out_(left_out),
+        every_(every),
+        other_pipes_(differ_in_pipes(there, source)) {}
 
   ObjectDifferences run(int threads) {
     std::vector<std::pair<std::string, i64>> names(expected_.names().begin(), expected_.names().end());
@@ -209,9 +233,10 @@ class Objects {
   void tell(i64 place, const std::string& name, const PickleDifferences& differences, i32 file) {
     for (const PickleDifference& d : differences.first) {
       if (is_no_pattern(name, d)) continue;
-      if (is_of_grid(name, d.at)) {
+      const std::string_view arg = arg_at(name, d.at);
+      if (is_of_grid(name, d.at) || (other_pipes_ && is_pattern_arg(arg))) {
         std::lock_guard lock(mutex_);
-        out_.of_grid.push_back(d.at.substr(1));
+        out_.of_grid.emplace_back(arg);
         continue;
       }
       if ((name == "iteration" || (name == "args" && d.at == ".iteration")) &&
@@ -246,6 +271,7 @@ class Objects {
   Side found_, expected_;
   const LeftOut& left_out_;
   bool every_;
+  bool other_pipes_;
   std::mutex mutex_;
   PlacedFindings placed_;
   ObjectDifferences out_;

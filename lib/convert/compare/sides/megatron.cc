@@ -22,6 +22,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/hybrid/pattern.h"
+#include "core/hybrid/pipes.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/store/store.h"
@@ -33,10 +34,10 @@ constexpr const char* kOtherLayers =
     "args and settings name the layers, and the two sides name the layers differently";
 
 // Whether the training runs name the layers differently: one of them trained a GPT model and one a hybrid, or
-// the groups differ.
+// the groups differ. Pipes name no layer.
 bool differ_in_layers(const Store& tested, const Store& source) {
   std::optional<LayerPattern> a = pattern_of_run(tested), b = pattern_of_run(source);
-  return a.has_value() != b.has_value() || (a && a->text != b->text);
+  return a.has_value() != b.has_value() || (a && !same_but_pipes(*a, *b));
 }
 
 // Whether both are hybrid models of the same format, in which groups of layers have other names. A GPT model

@@ -11,6 +11,7 @@
 #include "core/fsdp/param_groups.h"
 #include "core/items/item_cast.h"
 #include "core/items/shape.h"
+#include "io/dcp/dcp.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/keys/without_states.h"
 #include "io/dcp/run/sizes.h"
@@ -107,8 +108,11 @@ std::vector<std::string> other_ranks(const PackingGuess& guess, bool experts, co
 
 class Search {
  public:
-  Search(const Store& store, DcpDialect dialect, const RunSizes* args)
-      : store_(store), dialect_(dialect), args_(args), parameters_(stored_parameters(store, dialect)) {
+  Search(const Store& store, DcpDialect dialect)
+      : store_(store),
+        dialect_(dialect),
+        args_(dcp_run_sizes(store)),
+        parameters_(stored_parameters(store, dialect)) {
     for (const StoredParameter& p : parameters_.all) {
       has_transformer_ |= p.layer_class == UnitClass::kTransformerLayer;
       has_mamba_ |= p.layer_class == UnitClass::kMambaLayer;
@@ -150,10 +154,9 @@ class Search {
         }
       }
     add_fp8();
-    if (args_)
-      std::ranges::stable_partition(guesses_, [&](const PackingGuess& g) {
-        return other_ranks(g, parameters_.experts > 0, *args_).empty();
-      });
+    std::ranges::stable_partition(guesses_, [&](const PackingGuess& g) {
+      return other_ranks(g, parameters_.experts > 0, args_).empty();
+    });
     guesses_.insert(guesses_.end(), whole_.begin(), whole_.end());
   }
 
@@ -313,7 +316,7 @@ class Search {
 
   const Store& store_;
   const DcpDialect dialect_;
-  const RunSizes* const args_;
+  const RunSizes args_;  // nothing in it: the run has no args
   StoredParameters parameters_;
   bool has_transformer_ = false, has_mamba_ = false, has_second_names_ = false, has_linear_ = false;
   i64 items_ = 0;
@@ -357,14 +360,14 @@ std::vector<std::string> contradictions(const PackedBy& by, const RunSizes& args
   return out;
 }
 
-std::optional<PackedBy> packed_by(const Store& store, const RunSizes* args) {
+std::optional<PackedBy> packed_by(const Store& store) {
   const std::optional<DcpDialect> dialect = store.driver().dialect;
   if (!dialect || *dialect == DcpDialect::kPlain || *dialect == DcpDialect::kTorchDist) return std::nullopt;
   if (is_lone_shard(store)) return std::nullopt;
   // Pipeline stages that wrote their layers over each other's: no run of Megatron-FSDP has any.
   if (std::ranges::count(store.findings(), Code::kPipelineLoss, &Finding::code) > 0) return std::nullopt;
   if (*dialect == DcpDialect::kStateDict && is_plainly_of_fsdp2(store)) return std::nullopt;
-  return Search(store, *dialect, args).run();
+  return Search(store, *dialect).run();
 }
 
 }  // namespace mckpt::impl

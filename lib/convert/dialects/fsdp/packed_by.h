@@ -42,8 +42,8 @@ struct PackedBy {
 };
 
 // Nothing for a store that no run of Megatron-FSDP wrote, or where nothing shows that one did.
-// Where several packings give all boxes, one of the ranks in `args` is taken first.
-std::optional<PackedBy> packed_by(const Store& store, const RunSizes* args = nullptr);
+// Where several packings give all boxes, one of the ranks that the args of the run say is taken first.
+std::optional<PackedBy> packed_by(const Store& store);
 // Where the args of the run and its boxes contradict each other: "tp=2 by the args and 1 by the boxes"; nothing of what
 // boxes do not show. Data-parallel ranks count context-parallel ones, which have no trace of their own.
 std::vector<std::string> contradictions(const PackedBy& by, const RunSizes& args);

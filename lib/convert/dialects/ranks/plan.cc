@@ -45,7 +45,7 @@ class RankPlan::Builder {
         run_(run),
         adjust_(adjust),
         table_(keys_.map(), run.run, run.grid,
-               PipelineSplit(std::ssize(keys_.map().model().text.layers), run.grid.pp, run.pipeline)) {
+               pipeline_split(std::ssize(keys_.map().model().text.layers), run.grid.pp, run.pipeline)) {
     for (i64 chunk = 0; chunk < table_.chunks(); chunk++)
       plan_.sections_.push_back(model_section(chunk, table_.chunks()));
   }

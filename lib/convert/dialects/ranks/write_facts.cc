@@ -42,7 +42,8 @@ std::string args_of_facts(const RunFacts& facts, const RanksResult& result, Note
                  .iteration = result.iteration.value_or(0),
                  .from_the_start = !result.iteration,
                  .norms = has_unfused_norms(run.run.spelling) ? NormNames::kOfMegatron
-                                                              : NormNames::kOfTransformerEngine},
+                                                              : NormNames::kOfTransformerEngine,
+                 .pattern = run.pipeline.pattern},
                 notes);
   put_arg(args, kRankArg, i64{0}, notes);
   return args;

@@ -88,7 +88,7 @@ std::string args_of(const RunFacts& facts, std::optional<i64> said, const TorchD
        .source_rows = result.source_rows,
        .iteration = said.value_or(-1) == result.iteration.value_or(-1) ? std::nullopt : result.iteration,
        .norms = norms_of(result),
-       .groups = result.run.run.groups},
+       .pattern = result.run.pipeline.pattern ? result.run.pipeline.pattern : result.run.run.groups},
       notes);
 }
 

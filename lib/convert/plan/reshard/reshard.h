@@ -35,9 +35,10 @@ struct ReshardOptions {
   Grid grid{};
   FsdpSetup fsdp{};
   FrozenNames frozen{};
-  bool keep_fp8 = false;       // weights of 8 bits, if the boxes of the source show that its run had some
-  UnitModules modules{};       // of a model without a table
-  PipelineOptions pipeline{};  // of torch_dist and of files of ranks
+  bool keep_fp8 = false;         // weights of 8 bits, if the boxes of the source show that its run had some
+  UnitModules modules{};         // of a model without a table
+  PipelineOptions pipeline{};    // of torch_dist and of files of ranks
+  std::string hybrid_pattern{};  // likewise: the pattern of the source with the pipes of the new stages
   VocabChoice vocab{VocabChoice::kAuto, 0};  // rows of the vocabulary; auto keeps those that divide
   std::optional<i64> iteration{};            // none: the number of the source's folder
   int threads = 1;

@@ -22,10 +22,11 @@ std::string_view fsdp_option(const ReshardOptions& o) {
 }
 
 // The first of the options that say how pipeline stages divide the layers.
-std::string_view pipeline_option(const PipelineOptions& o) {
-  if (o.chunks != 1) return "`vpp`";
-  if (o.first_layers) return "`first_stage_layers`";
-  return o.last_layers ? "`last_stage_layers`" : "";
+std::string_view pipeline_option(const ReshardOptions& o) {
+  if (o.pipeline.chunks != 1) return "`vpp`";
+  if (o.pipeline.first_layers) return "`first_stage_layers`";
+  if (o.pipeline.last_layers) return "`last_stage_layers`";
+  return o.hybrid_pattern.empty() ? "" : "`hybrid_pattern`";
 }
 
 // `instead`: what has a use for the option.
@@ -69,6 +70,7 @@ Conversion plan_torch_dist(std::unique_ptr<Store> source, const ReshardOptions& 
                                            .grid = o.grid,
                                            .pipeline = o.pipeline,
                                            .layers = layers,
+                                           .hybrid_pattern = o.hybrid_pattern,
                                            .spelling = o.from.checkpoint.spelling,
                                            .values = {.vocab = o.vocab},
                                            .iteration = o.iteration,
@@ -89,6 +91,7 @@ Conversion plan_ranks(std::unique_ptr<Store> source, const ReshardOptions& o) {
                                            .checkpoint = how,
                                            .grid = o.grid,
                                            .pipeline = o.pipeline,
+                                           .hybrid_pattern = o.hybrid_pattern,
                                            .spelling = given.value_or(Spelling{}),
                                            .values = {.vocab = o.vocab},
                                            .iteration = o.iteration,
@@ -138,8 +141,7 @@ Conversion plan_reshard(const ReshardOptions& o) {
   if (core || ranks || named)
     refuse_option(*source, fsdp_option(o), "`mckpt convert to-fsdp` makes a checkpoint of Megatron-FSDP");
   if (!core && !ranks)
-    refuse_option(*source, pipeline_option(o.pipeline),
-                  "`mckpt convert to-mcore` and `to-pt` write such stages");
+    refuse_option(*source, pipeline_option(o), "`mckpt convert to-mcore` and `to-pt` write such stages");
   if (core) return plan_torch_dist(std::move(source), o);
   if (ranks) return plan_ranks(std::move(source), o);
   return named ? plan_own_names(std::move(source), o) : plan_sharded_to_fsdp(std::move(source), o);

@@ -16,6 +16,7 @@
 #include "convert/open/open.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/model_proofs.h"
+#include "convert/plan/result_pattern.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/plan/target.h"
 #include "convert/plan/vocab_change.h"
@@ -64,7 +65,7 @@ RankRun run_of(const Opened& source, const ToRanksOptions& options, Notes& notes
 
 // Throws kGridMisfit with all that does not divide over the grid.
 void refuse_misfit(const ModelMap& map, const RankRun& run) {
-  const PipelineSplit split(std::ssize(map.model().text.layers), run.grid.pp, run.pipeline);
+  const PipelineSplit split = pipeline_split(std::ssize(map.model().text.layers), run.grid.pp, run.pipeline);
   map.parameters(run.grid, Cell{}, run.run, split.part(0, 0));
 }
 
@@ -104,6 +105,7 @@ PlanIdentity settings_of(const ToRanksOptions& options) {
   text.set("vpp", options.pipeline.chunks);
   text.set("first_stage_layers", options.pipeline.first_layers.value_or(0));
   text.set("last_stage_layers", options.pipeline.last_layers.value_or(0));
+  text.set("hybrid_pattern", options.hybrid_pattern);
   set_values(text, options.values);
   text.set("iteration", options.iteration.value_or(0)).set("spelling", to_string(options.spelling));
   text.set("source_tp", options.checkpoint.source_tp.value_or(0));
@@ -209,6 +211,7 @@ class RanksTarget final : public Target {
  private:
   const ToRanksOptions options_;
   RankRun run_;
+  std::optional<LayerPattern> pattern_;  // run_ points to it
   std::optional<KeyTable> keys_;
   std::optional<RankPlan> plan_;
 };
@@ -219,6 +222,10 @@ RanksTarget::RanksTarget(const Opened& source, const ToRanksOptions& given)
   const ModelMap& map = *model.map;
   if (std::string text = vocab_run_note(map.model(), map.family(), run_.run, run_.grid.tp); !text.empty())
     details.note(text);
+  const PatternChoice choice{run_.grid.pp, options_.hybrid_pattern, false};
+  pattern_ = source.sharded ? result_pattern(*source.sharded, choice, run_.pipeline, notes)
+                            : result_pattern(map, choice, run_.pipeline);
+  if (pattern_) run_.pipeline.pattern = &*pattern_;
   refuse_misfit(map, run_);
   keys_.emplace(map, run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp});
   note_mtp_names(notes, *keys_, options_.spelling);

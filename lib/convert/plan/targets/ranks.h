@@ -32,7 +32,8 @@ struct ToRanksOptions {
   std::string model_dict{};        // as in OwnModelOptions
   Grid grid{};
   PipelineOptions pipeline{};
-  Spelling spelling{};  // the names of parameters that have more than one
+  std::string hybrid_pattern{};  // of a checkpoint, with the pipes of the new stages; "": they are placed
+  Spelling spelling{};           // the names of parameters that have more than one
   ValueOptions values{};
   std::optional<i64> iteration{};  // none: DST/release
   // For files of ranks that are written for another grid: the spelling (unless it is `own_spelling`) and the

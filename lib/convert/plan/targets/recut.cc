@@ -10,6 +10,7 @@
 #include "convert/jobs/chunk_job.h"
 #include "convert/keys/stored_chunks.h"
 #include "convert/open/left_states.h"
+#include "convert/plan/result_pattern.h"
 #include "convert/plan/vocab_change.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -73,6 +74,9 @@ Recut::Recut(const CheckpointModel& source, const ToMcoreOptions& options)
   if (!options_.weights_only) refuse_left_states(model_);
   run_ = torch_dist_run(options_, model_.map());
   run_.run = model_.setup();
+  pattern_ = result_pattern(model_, {run_.grid.pp, options_.hybrid_pattern}, run_.pipeline, notes);
+  if (pattern_) run_.pipeline.pattern = &*pattern_;
+  if (run_.run.groups) run_.run.groups = run_.pipeline.pattern;
   run_.run.vocab_rows = resharded_vocab(model_, run_.grid.tp, options_.values.vocab, notes);
   if (std::optional<LayerPattern> pattern = pattern_of_run(model_.on_disk());
       pattern && hybrid_pattern(model_.map().model()).empty())

@@ -23,6 +23,7 @@
 #include "convert/plan/targets/torch_dist.h"
 #include "core/base/int.h"
 #include "core/base/notes.h"
+#include "core/hybrid/pattern.h"
 #include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
@@ -69,6 +70,7 @@ class Recut {
 
   const ToMcoreOptions options_;
   const CheckpointModel& model_;
+  std::optional<LayerPattern> pattern_;  // run_ points to it
   TorchDistRun run_;
   std::unique_ptr<KeyTable> keys_;
   std::map<std::pair<i32, i64>, i32> parameter_of_;  // of keys_, by first tensor and expert

@@ -5,6 +5,7 @@
 //       -->   migration (which tensor, which name)   -->   new args   -->   layout and job
 #include "convert/plan/targets/relayer.h"
 
+#include "convert/facts/megatron_args.h"
 #include "convert/facts/pattern_args.h"
 #include "convert/facts/source_args.h"
 #include "convert/jobs/chunk_job.h"
@@ -25,6 +26,7 @@
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/keys/key.h"
 #include "io/dcp/run/args.h"
+#include "io/dcp/run/sizes.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -57,6 +59,7 @@ class Relayering {
   LayerForm source_form() const;
   LayerForm target_form() const;
   void check_ways(LayerForm from, LayerForm to) const;
+  void follow_pipes(const LayerPattern& result);
   void add_notes(LayerForm from, LayerForm to);
 
   const RelayerOptions options_;
@@ -85,8 +88,24 @@ Relayering::Relayering(const Store& store, const RelayerOptions& options)
     LayerPattern result = parse_pattern(target_text(), Dialect::kGrouped);
     changes_ = args_for_layers(*args_->value(), result, is_gpt(to),
                                is_gpt(to) ? target.layers() : result.physical_layers());
+    if (!is_gpt(to)) follow_pipes(result);
   }
   add_notes(from, to);
+}
+
+// The stages of the args stay, so the pipes of the pattern say how many chunks of layers each stage has. On one
+// stage they say nothing.
+void Relayering::follow_pipes(const LayerPattern& result) {
+  const RunSizes run = run_sizes(*args_->value());
+  const i64 segments = std::ssize(result.segments), stages = run.pipeline_stages.value_or(1);
+  if (stages <= 1) return;
+  if (segments > 1 && segments % stages != 0)
+    return notes.warn(
+        cat("the pattern has ", segments, " segments, and the args ", stages,
+            " stages, among which they do not divide: give the new run another pattern or pipeline"));
+  const i64 chunks = std::max<i64>(1, segments / stages);
+  if (run.pipeline_chunks.value_or(1) == chunks) return;
+  changes_.push_back({std::string(kChunksArg), chunks > 1 ? ArgValue(chunks) : ArgValue()});
 }
 
 Opened open_source(const RelayerOptions& options) {

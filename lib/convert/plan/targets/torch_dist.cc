@@ -11,6 +11,7 @@
 #include "convert/output/fsdp_folder.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/model_proofs.h"
+#include "convert/plan/result_pattern.h"
 #include "convert/plan/run_config.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/plan/target.h"
@@ -100,19 +101,20 @@ class McoreTarget : public Target {
   }
 };
 
-std::optional<LayerPattern> groups_of(const ToMcoreOptions& options) {
-  if (options.hybrid_pattern.empty()) return std::nullopt;
-  if (options.layers == LayerStacks::kStacked)
+std::optional<LayerPattern> pattern_of(const ToMcoreOptions& options, const ModelMap& map) {
+  if (!options.hybrid_pattern.empty() && options.layers == LayerStacks::kStacked)
     throw Error(Code::kUsage, "layers in groups are never one tensor").help("leave `layers` out");
-  return parse_pattern(options.hybrid_pattern, Dialect::kGrouped);
+  return result_pattern(map, {options.grid.pp, options.hybrid_pattern}, options.pipeline);
 }
 
 TorchDistRun run_of_model(const ToMcoreOptions& options, const ModelMap& map,
-                          const std::optional<LayerPattern>& groups) {
+                          const std::optional<LayerPattern>& pattern) {
   TorchDistRun run = torch_dist_run(options, map);
+  const bool named = pattern && pattern->has_groups();
   run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
-             options.values.params_dtype.of(map.model()), groups ? &*groups : nullptr};
-  run.stacked &= !groups;
+             options.values.params_dtype.of(map.model()), named ? &*pattern : nullptr};
+  if (pattern) run.pipeline.pattern = &*pattern;
+  run.stacked &= !pattern;
   return run;
 }
 
@@ -121,8 +123,8 @@ class McoreOfModel final : public McoreTarget {
  public:
   McoreOfModel(const Opened& source, const ToMcoreOptions& options)
       : map_(*source.model()->map),
-        groups_(groups_of(options)),
-        run_(run_of_model(options, map_, groups_)),
+        pattern_(pattern_of(options, map_)),
+        run_(run_of_model(options, map_, pattern_)),
         keys_(map_, run_.run, torch_dist_split),
         plan_(keys_, run_),
         chunks_(plan_) {
@@ -145,7 +147,7 @@ class McoreOfModel final : public McoreTarget {
   const KeyTable& keys() const override { return keys_; }
 
   const ModelMap& map_;
-  std::optional<LayerPattern> groups_;
+  std::optional<LayerPattern> pattern_;
   TorchDistRun run_;
   KeyTable keys_;
   TorchDistPlan plan_;
@@ -212,12 +214,6 @@ Conversion plan_to_mcore(std::unique_ptr<Store> store, const ToMcoreOptions& opt
   if (!is_of_model(*store) && options.values.params_dtype.kind != ParamsDtype::kSource)
     throw Error(Code::kUsage, "`params_dtype` is for a Hugging Face model")
         .help("`dtype` gives the type of the weights");
-  if (!is_of_model(*store) && !options.hybrid_pattern.empty())
-    throw Error(Code::kUsage,
-                "`hybrid_pattern` is for a model, and a checkpoint of Megatron keeps its own pattern")
-        .file(store->root())
-        .found(format_text(store->format()))
-        .help("leave it out; `mckpt convert group` puts the layers of the result into groups");
   return plan_to_mcore(open(std::move(store), opening_of(options)), options);
 }
 

@@ -58,6 +58,30 @@ TEST(ArgsPatch, PutsAnyValueBehindAnyPlainOne) {
     }
 }
 
+TEST(ArgsPatch, BecomesWhatItWasWhereTheFirstValueIsWantedAgain) {
+  for (const std::string& old :
+       {std::string("N"), std::string("K\x07"), std::string("X\x02\x00\x00\x00*-q\x04", 9)}) {
+    std::string pickle = two_entries(old);
+    const std::string before = pickle;
+    const std::string first = value_of(pickle, "layers");
+    ASSERT_TRUE(put_value(pickle, "layers", std::string("M")));
+    ArgValue again = std::monostate();
+    if (first == "7") again = i64{7};
+    if (first == "'*-'") again = std::string("*-");
+    ASSERT_TRUE(put_value(pickle, "layers", again));
+    EXPECT_EQ(pickle, before) << first;
+  }
+}
+
+// Of two entries the last one counts, so the first is no place for a new number.
+TEST(ArgsPatch, ReplacesNoIntegerInFrontOfAnotherEntry) {
+  std::string pickle = two_entries("K\x07");
+  ASSERT_TRUE(put_value(pickle, "layers", std::monostate()));
+  EXPECT_FALSE(replace_integer(pickle, "layers", 2));
+  ASSERT_TRUE(put_value(pickle, "layers", i64{2}));
+  EXPECT_EQ(value_of(pickle, "layers"), "2");
+}
+
 TEST(ArgsPatch, KnowsAnEntryThatIsSetAlone) {
   std::string pickle = "\x80\x02}q\x01" + key("layers", 2) + "Ns.";
   for (i64 n : {5, 6}) {

@@ -77,6 +77,54 @@ TEST(PipelineSplit, DividesAPatternWithoutPipesBetweenItsGroups) {
   EXPECT_NE(of_pattern("MM[*-]", 2, {.chunks = 2}).find("has one chunk"), std::string::npos);
 }
 
+std::string on_stages(const char* text, i64 before, i64 stages, const PipelineOptions& options = {}) {
+  const LayerPattern pattern = parse_pattern(text, Dialect::kGrouped);
+  std::string out;
+  const std::string fault =
+      thrown_by([&] { out = pattern_on_stages(pattern, stages, options, before).text; });
+  return out.empty() ? fault : out;
+}
+
+TEST(PatternOnStages, FollowsThePipeline) {
+  EXPECT_EQ(on_stages("[*-]M|[*-]M", 2, 2), "[*-]M|[*-]M");
+  EXPECT_EQ(on_stages("[*-]M|[*-]M", 2, 1), "[*-]M[*-]M");
+  EXPECT_EQ(on_stages("[*-]M|[*-]M", 2, 4), "[*-]|M|[*-]|M");
+  EXPECT_EQ(on_stages("[*-]|M|[*-]|M", 4, 2), "[*-]M|[*-]M");
+  EXPECT_EQ(on_stages("M-|M*-M/*-", 2, 4), "M|-|M*|-M/*-");
+}
+
+TEST(PatternOnStages, KeepsThePipesOfOneStageForTheNextPipeline) {
+  EXPECT_EQ(on_stages("M-|M*-M", 1, 1), "M-|M*-M");
+  EXPECT_EQ(on_stages("M-|M*-M", 1, 2), "M-|M*-M");
+  EXPECT_EQ(on_stages("M|-|M*|-M", 1, 2), "M|-|M*|-M");
+  EXPECT_EQ(on_stages("M-|M*-M", 1, 3), "M-|M*|-M");
+}
+
+TEST(PatternOnStages, KeepsTheNumberOfChunksOfAStage) {
+  EXPECT_EQ(on_stages("M|-|M|*", 2, 1), "M-M*");
+  EXPECT_EQ(on_stages("MM|--|MM|**", 2, 4), "M|M|-|-|M|M|*|*");
+  EXPECT_EQ(on_stages("M|-|M|*", 2, 4), "M|-|M|*");
+  EXPECT_EQ(on_stages("M-M*", 2, 2, {.chunks = 2}), "M|-|M|*");
+  EXPECT_EQ(on_stages("M-|M*", 2, 2, {.chunks = 2}), "M|-|M|*");
+}
+
+TEST(PatternOnStages, PlacesPipesOnlyWhereStagesAreUnequal) {
+  EXPECT_EQ(on_stages("[*-]M[*-]M", 1, 2), "[*-]M[*-]M");
+  EXPECT_EQ(on_stages("M[*-]M", 1, 2), "M|[*-]M");
+  EXPECT_EQ(on_stages("M-M*-", 1, 2), "M-|M*-");
+  EXPECT_EQ(on_stages("[*-]M|[*-]M", 2, 2, {.first_layers = 2}), "[*-]M[*-]M");
+}
+
+TEST(PatternOnStages, NamesTheGroupsThatCannotBeCut) {
+  const std::string told = on_stages("[*-]M|[*-]", 2, 4);
+  EXPECT_NE(told.find("expected 4 layers or groups"), std::string::npos) << told;
+  EXPECT_NE(told.find("[*-] with layers 0 to 1, [*-] with layers 3 to 4"), std::string::npos) << told;
+  EXPECT_NE(told.find("sizes that fit: `pp` 1, 2, 3"), std::string::npos) << told;
+  const std::string cut = of_pattern("M[*-]MM-", 2, {.first_layers = 2});
+  EXPECT_NE(cut.find("sizes that fit: `first_stage_layers` 1, 3, 4, 5"), std::string::npos) << cut;
+  EXPECT_NE(of_pattern("M[*-]M", 2).find("sizes that fit: `pp` 1; or "), std::string::npos);
+}
+
 TEST(PipelineSplit, RefusesWhatContradictsThePipes) {
   EXPECT_NE(of_pattern("M|M|M", 2).find("3 segments in M|M|M"), std::string::npos);
   EXPECT_NE(of_pattern("MM|M", 2, {.first_layers = 2}).find("cuts the layers of the stages itself"),
