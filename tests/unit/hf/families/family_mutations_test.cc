@@ -147,7 +147,7 @@ const Change kChanges[] = {
     {"zero_centered_norm",
      [](Row& row) {
        bool vector = row.sources[0].shape.find(' ') == std::string_view::npos;
-       return row.rule == "replicate" && vector && (row.rule = "zero_centered_norm", true);
+       return row.rule == "replicate" && vector && !row.counter && (row.rule = "zero_centered_norm", true);
      }},
     other_rule("zero_centered_norm", "replicate"),
     {"a buffer in fp32", [](Row& row) { return row.typed_as_model && (row.typed_as_model = false, true); }},
