@@ -11,6 +11,7 @@
 // - Layers have no norms and the decoder has no last one: those of the hyper connections are in their place.
 // - A table of n-grams is split over tensor-parallel ranks as one, whatever parts the file has it in. How many rows it has
 //   follows from prime numbers (hf/config/ngram_layers.cc).
+// - Attention keeps each query head and its gate beside each other, as the file has them; Megatron's own parts them.
 // - Norms of gated delta nets are copied as they are; rows of their projections are grouped by key head.
 // - Layers for prediction join embedding and streams by two projections, and mix the streams at the end.
 #include "mappings/models/blocks.h"
@@ -54,7 +55,7 @@ constexpr Row kGdn[] = {
 constexpr Row kAttention[] = {
     {"self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}},
     {"self_attention.linear_qkv.weight",
-     "qkv",
+     "qkv_gates_by_head",
      {{{"self_attn.q_proj.weight", "q hidden"},
        {"self_attn.k_proj.weight", "kv hidden"},
        {"self_attn.v_proj.weight", "kv hidden"}}}},

@@ -41,14 +41,12 @@ def delta_net(h, put, cell, at, g, H):
 
 
 def gated_attention(h, put, t, cell, at):
-    """A head's queries and gates are neighbours in q_proj; Megatron has a group's queries, then its gates."""
+    """A head's queries and gates are neighbours in q_proj, and stay so: a group has twice as many heads."""
     at += "self_attn."
     H, D, heads, groups = t["hidden_size"], t["head_dim"], t["num_attention_heads"], t["num_key_value_heads"]
     put("self_attention.linear_proj.weight", cell.row(h.new(f"{at}o_proj.weight", H, heads * D)))
     q, k, v = (h.new(f"{at}{x}_proj.weight", n * D, H) for x, n in (("q", 2 * heads), ("k", groups), ("v", groups)))
-    each = q.reshape(groups, heads // groups, 2, D, H)
-    parts = [each[:, :, 0].reshape(groups, -1, H), each[:, :, 1].reshape(groups, -1, H), k.reshape(groups, D, H), v.reshape(groups, D, H)]
-    put("self_attention.linear_qkv.weight", cell.col(np.concatenate(parts, axis=1).reshape(-1, H)))
+    put("self_attention.linear_qkv.weight", cell.qkv(q, k, v, groups))
     for x in "qk":
         put(f"self_attention.{x}_layernorm.weight", h.new(f"{at}{x}_norm.weight", D))
     inner, to = t["indexer_head_dim"], "self_attention.indexer."
@@ -111,7 +109,9 @@ def qwen4_exp(r, h, held, cell):
         return None  # a part without rows
     H, streams, rank, apart = t["hidden_size"], t["hc_count"], t["hc_lowrank"], r.random() < 0.5
     to, file = "language_model.", "model.language_model."
-    e = embedding(h, held, t, cell, to, file)
+    e, predicts = embedding(h, held, t, cell, to, file), r.random() < 0.3
+    if predicts and cell.last and not cell.first:
+        held[f"{to}embedding.word_embeddings.weight"] = cell.col(e)
     mine = dict((n, j) for j, n in cell.layers(L))
 
     def layer(put, at, kind, table=None):
@@ -130,9 +130,7 @@ def qwen4_exp(r, h, held, cell):
         layer(layer_of(held, to, mine, n), f"{file}layers.{n}.", kinds[n], tables.index(n) if n in tables else None)
     streams_mixer(h, at_the_end, f"{file}hyper_connection_mixer.", "decoder.hyper_connection_mixer.", streams, H, rank, False)
     # No released Megatron-Core builds the layers for prediction: these are by the code of the bridge alone.
-    if r.random() < 0.3:
-        if cell.last and not cell.first:
-            held[f"{to}embedding.word_embeddings.weight"] = cell.col(e)
+    if predicts:
         next_to = "mtp.layers.0."
         for name, source, shape in (("enorm", "pre_fc_norm_embedding", [H]), ("hnorm", "pre_fc_norm_hidden", [streams * H])):
             at_the_end(f"{next_to}{name}.weight", h.new(f"mtp.{source}.weight", *shape))

@@ -181,6 +181,23 @@ void qkv_queries_only(Walk& w) { attention(w, 0, kNothing, 0, kNothing, 0); }
 void qkv(Walk& w) { attention(w, 0, 1, 0, 2, 0); }
 void qkv_head_gates(Walk& w) { attention(w, 0, 1, 0, 2, 0, 3); }
 
+// The whole groups one after the other: the rows of the file's queries with their gates, then its keys and values.
+void qkv_gates_by_head(Walk& w) {
+  const TowerConfig& a = w.m.text;
+  const i64 q = a.heads / a.kv_groups * a.head_dim * (a.output_gate ? 2 : 1), k = a.head_dim;
+  const i64 v = a.value_dim > 0 ? a.value_dim : k;
+  std::vector<std::pair<int, i64>> all;
+  for (i64 g = 0; g < a.kv_groups; g++)
+    for (auto [slot, rows] : {std::pair<int, i64>{0, q}, {1, k}, {2, v}})
+      for (i64 r = 0; r < rows; r++) all.emplace_back(slot, g * rows + r);
+  const i64 n = std::ssize(all) / w.T;
+  for (i64 i = w.t * n; i < (w.t + 1) * n; i++) {
+    auto [slot, row] = all[static_cast<std::size_t>(i)];
+    w.row(slot, row);
+  }
+  w.finish_rows();
+}
+
 void qkv_joined(Walk& w) {
   const TowerConfig& a = w.m.text;
   i64 q_rows = a.heads * a.head_dim * (a.output_gate ? 2 : 1), k_rows = a.kv_groups * a.head_dim;
@@ -386,6 +403,7 @@ const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"zero_centered_norm", zero_centered_norm},
     {"vocab", vocab},
     {"qkv", qkv},
+    {"qkv_gates_by_head", qkv_gates_by_head},
     {"qkv_joined", qkv_joined},
     {"qkv_head_gates", qkv_head_gates},
     {"qkv_keys_as_values", qkv_keys_as_values},

@@ -102,10 +102,10 @@ Cases attention(std::string_view rule) {
                 if (dim == 2 || hidden == 1 || (gate && groups == 6)) continue;
               RuleCase c{
                   rule, attention_model(heads, groups, dim, hidden == 0 ? 7 : hidden, gate), {}, parts};
-              for (i64 rows : rule == "qkv"                  ? std::vector<i64>{q, kv, kv}
-                              : rule == "qkv_keys_as_values" ? std::vector<i64>{q, kv}
-                              : rule == "qkv_queries_only"   ? std::vector<i64>{q}
-                                                             : std::vector<i64>{q + 2 * kv})
+              for (i64 rows : rule == "qkv" || rule == "qkv_gates_by_head" ? std::vector<i64>{q, kv, kv}
+                              : rule == "qkv_keys_as_values"               ? std::vector<i64>{q, kv}
+                              : rule == "qkv_queries_only"                 ? std::vector<i64>{q}
+                                                                           : std::vector<i64>{q + 2 * kv})
                 c.sources.push_back(hidden == 0 ? Shape{rows} : Shape{rows, hidden});
               cases.push_back(std::move(c));
             }
@@ -315,6 +315,7 @@ const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"zero_centered_norm", replicate},
     {"vocab", vocab},
     {"qkv", attention_and_values},
+    {"qkv_gates_by_head", attention_and_values},
     {"qkv_joined", attention},
     {"qkv_head_gates", attention_with_gates},
     {"qkv_keys_as_values", attention},

@@ -106,6 +106,9 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
        "number, found 0"},
       {{"qkv", attention_model(kHuge, kHuge, 4, 3), {{8, 3}, {4, 3}, {4, 3}}, 1},
        "MC0101 the number of rows of the queries does not fit 63 bits: found 4611686018427387904 * 4"},
+      {{"qkv_gates_by_head", attention_model(4, 2, 2, 3, true), {{8, 3}, {4, 3}, {4, 3}}, 1},
+       "MC2011 q_proj does not have the shape of query heads * head size * 2 (an output gate for each): expected "
+       "[16, 3], found [8, 3]"},
       {{"qkv_keys_as_values", attention_model(4, 2, 2, 3), {{8, 3}, {8, 3}}, 1},
        "MC2011 k_proj does not have the shape of key-value groups * head size: expected [4, 3], found [8, "
        "3]"},

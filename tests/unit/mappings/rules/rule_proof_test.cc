@@ -190,7 +190,7 @@ Holding as_rule(const RuleCase& c, i64 part, i64 expert) {
   }
 }
 
-constexpr char kConv[] = "gdn_conv";
+constexpr char kConv[] = "gdn_conv", kQkv[] = "qkv";
 constexpr char kColumn[] = "column", kReplicate[] = "replicate", kGated[] = "gated_expert";
 constexpr char kTransposed[] = "gated_expert_transposed", kInterleaved[] = "gated_expert_interleaved";
 constexpr char kInterleavedRows[] = "gated_expert_interleaved_rows", kRow[] = "expert_row";
@@ -352,6 +352,9 @@ const std::vector<Mutation> kMutations = {
     {"qkv_queries_only", "not by group", ungrouped},
     {"qkv_queries_only", "two heads exchanged", first_two_heads},
     {"head_norm_of_ones", "zeros", without_addend},
+    {"qkv_gates_by_head", "not by group", ungrouped},
+    {"qkv_gates_by_head", "keys for values", keys_for_values},
+    {"qkv_gates_by_head", "all gates behind all queries", as_rule<kQkv>},
     {"qkv_joined", "keys for values", keys_for_values},
     {"qkv_joined", "not by group", ungrouped},
     {"qkv_joined", "two heads exchanged", first_two_heads},
