@@ -14,7 +14,6 @@
 
 #include "core/base/error.h"
 #include "mappings/family.h"
-#include "mappings/model/source_parts.h"
 #include "mappings/models/families.h"
 #include "mappings/name_pattern.h"
 #include "mappings/needs.h"
@@ -124,7 +123,7 @@ void check_row(const Section& section, const Row& row) {
     fault(section, row, cat("rule ", rule.name, " takes ", rule.roles.size(), " sources, not ", sources));
   for (const Source& source : row.sources) {
     if (!source.name.empty()) check_shape_text(source.shape);
-    if (has_parts(source) && !rule.parts_of_sources)
+    if (source.in_parts() && !rule.parts_of_sources)
       fault(section, row, cat("rule ", rule.name, " takes no parts of tensors: ", source.name));
   }
   check_letters(section, row);

@@ -28,6 +28,9 @@ namespace mckpt::impl {
 struct Source {
   std::string_view name;
   std::string_view shape;
+
+  // Files have it in parts, cut along its rows: the name has {P} (mappings/model/source_parts.h).
+  constexpr bool in_parts() const { return name.find("{P}") != std::string_view::npos; }
 };
 
 // The layer that has the row, in Row::gathered_with.

@@ -10,12 +10,12 @@
 namespace mckpt::impl {
 
 i64 parts_of(const Source& source, const ModelConfig& model) {
-  return has_parts(source) ? model.ngrams.parts : 1;
+  return source.in_parts() ? model.ngrams.parts : 1;
 }
 
 Shape shape_of_part(const Source& source, const ModelConfig& model, const TowerConfig& tower, i64 part) {
   const Shape shape = shape_of(source.shape, model, tower);
-  if (!has_parts(source)) return shape;
+  if (!source.in_parts()) return shape;
   const i64 left = tower.ngram_rows - checked_mul(part, shape[0], "the rows of a table");
   if (left <= 0)
     throw Error(Code::kModelNumbers, cat("part ", part, " of a table of n-grams has no rows"))

@@ -16,8 +16,6 @@ namespace mckpt::impl {
 struct ModelConfig;
 struct TowerConfig;
 
-constexpr bool has_parts(const Source& source) { return source.name.find("{P}") != std::string_view::npos; }
-
 // How many tensors the source is.
 i64 parts_of(const Source& source, const ModelConfig& model);
 
@@ -29,7 +27,7 @@ Shape shape_of_part(const Source& source, const ModelConfig& model, const TowerC
 template <typename Visit>
 void each_source(const Site& site, const Row& row, const ModelConfig& model, Visit&& visit) {
   for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++) {
-    if (!has_parts(row.sources[s])) {
+    if (!row.sources[s].in_parts()) {
       visit(s, i64{0}, site);
       continue;
     }

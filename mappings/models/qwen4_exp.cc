@@ -8,7 +8,7 @@
 //   model.language_model.hyper_connection_mixer                         language_model.decoder.hyper_connection_mixer
 //
 // Peculiar to this family:
-// - Layers have no norms and the decoder has no last one: those of the hyper connections are in their place.
+// - Norms of the hyper connections are in the place of the layers' norms and of the last one.
 // - A table of n-grams is split over tensor-parallel ranks as one, whatever parts the file has it in. How many rows it has
 //   follows from prime numbers (hf/config/ngram_layers.cc).
 // - Attention keeps each query head and its gate beside each other, as the file has them; Megatron's own parts them.
@@ -225,7 +225,8 @@ constexpr Family kFamilies[] = {
      .expert_forms = kForms,
      .conditions = kHas,
      .config = kConfig,
-     .facts = {"Qwen/Qwen3.8-Flash-Next", "", ""}},
+     .facts = {"Qwen/Qwen3.8-Flash-Next", "fp8 tables",
+               "1, pp2, pp2 ep2, tp2, tp2 ep2, tp2 ep2 etp2, tp2 pp2 ep4, tp4"}},
 };
 
 }  // namespace

@@ -16,7 +16,6 @@
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/run_setup.h"
-#include "mappings/model/source_parts.h"
 #include "mappings/needs.h"
 #include "mappings/registry.h"
 #include "mappings/row.h"
@@ -100,7 +99,7 @@ std::vector<Pair> pairs_of(const ModelMap& map) {
       if (s >= 0) sources.push_back(map.sources()[s].name);
     // Parts of a tensor are one source, whose numbers differ.
     const std::size_t named =
-        has_parts(p.row->sources[0]) ? std::min<std::size_t>(1, sources.size()) : sources.size();
+        p.row->sources[0].in_parts() ? std::min<std::size_t>(1, sources.size()) : sources.size();
     for (std::size_t i = 0; i < named; i++) form += cat("\n", FoldedName::form(sources[i]));
     auto [at, is_new] = by_form.try_emplace(std::move(form), pairs.size());
     if (is_new) pairs.push_back({{}, p.row->rule, std::vector<FoldedName>(named)});

@@ -21,7 +21,7 @@ def streams_mixer(h, put, at, to, streams, hidden, rank, inject):
 
 
 def by_head(heads, *flat):
-    """Of each head its rows of each array, one head after the other."""
+    """The rows of each array that belong to a head, one head after the other."""
     return np.concatenate([part for head in zip(*(np.split(a, heads) for a in flat)) for part in head])
 
 
