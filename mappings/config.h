@@ -66,6 +66,7 @@ struct TowerConfig {
   bool sinks = false;         // one learnable softmax offset for each head
   bool clipped = false;       // linear layers of a tower have the ranges of what they read and give
   bool hash_routing = false;  // a table says which experts a token goes to; such routers have no bias
+  i64 ngram_rows = 0;         // of the layer's table of n-grams; 0: it has none
   i64 ffn = 0;                // dense width
   bool gated_mlp = true;
   bool swiglu = true;         // gated and SiLU: fc1 is split into _w and _v in fsdp_dtensor
@@ -98,10 +99,17 @@ struct IndexerConfig {
 };
 
 // DeepSeek-V4: attention beside keys that are compressed, `far_rate` of them into one (layers with an indexer:
-// 4 into one); an output projection in groups of heads; residual streams that hyper connections mix; how many
-// experts the table of a hash layer names for each token.
+// 4 into one); an output projection in groups of heads; residual streams that hyper connections mix, and the rank
+// of their mixing where that is low; how many experts the table of a hash layer names for each token.
 struct CompressedConfig {
-  i64 far_rate = 0, out_groups = 0, out_lora = 0, streams = 0, routed = 0;
+  i64 far_rate = 0, out_groups = 0, out_lora = 0, streams = 0, mix_rank = 0, routed = 0;
+};
+
+// Tables of n-grams, in which some layers look up the tokens before each one (Qwen4-Exp): the largest n; the heads of
+// a table and the width of each; the parts into which files cut a table; the taps of the convolution behind it. How
+// many rows a table has is TowerConfig::ngram_rows.
+struct NGramConfig {
+  i64 size = 0, heads = 0, width = 0, parts = 0, kernel = 0;
 };
 
 // Gated delta net, a linear attention with a recurrent state: numbers and sizes of key and value heads, taps
@@ -179,6 +187,7 @@ struct ModelConfig {
   MlaConfig mla;
   IndexerConfig indexer;
   CompressedConfig compressed;
+  NGramConfig ngrams;
   GdnConfig gdn;
   MambaConfig mamba;
   VisionConfig vision;

@@ -30,7 +30,7 @@ std::string placeholders(std::string_view pattern) {
                  Numbers::kLetters.find(pattern[i + 1]) != std::string_view::npos;
     if (!known)
       throw Error(Code::kBadMap, cat("'", escaped(pattern), "' has a placeholder that is not known"))
-          .help("known are {L}, {E}, {S}, {M}, {I}, {N} and {F}");
+          .help("known are {L}, {E}, {S}, {M}, {I}, {N}, {F} and {P}");
     letters += pattern[i + 1];
     i += 2;
   }

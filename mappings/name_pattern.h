@@ -14,13 +14,13 @@ namespace mckpt::impl {
 // A number for each placeholder; -1: none.
 class Numbers {
  public:
-  static constexpr std::string_view kLetters = "LESMINF";
+  static constexpr std::string_view kLetters = "LESMINFP";
 
   i64& operator[](char letter) { return numbers_[kLetters.find(letter)]; }
   i64 operator[](char letter) const { return numbers_[kLetters.find(letter)]; }
 
  private:
-  std::array<i64, kLetters.size()> numbers_{-1, -1, -1, -1, -1, -1, -1};
+  std::array<i64, kLetters.size()> numbers_{-1, -1, -1, -1, -1, -1, -1, -1};
 };
 
 // The pattern with numbers filled in. pre: it is well formed, and all its placeholders have numbers.

@@ -52,6 +52,7 @@ constexpr Condition kConditions[] = {
     {Needs::kTowerBias, "tower_bias", [](M m, T) { return !m.vision.rms_norms; }},
     {Needs::kClipped, "clipped", [](M, T t) { return t.clipped; }},
     {Needs::kHashRouting, "hash_routing", [](M, T t) { return t.hash_routing; }},
+    {Needs::kNGrams, "ngrams", [](M, T t) { return t.ngram_rows > 0; }},
     {Needs::kTied, "tied", [](M m, T) { return m.tied; }},
     {Needs::kUntied, "untied", [](M m, T) { return !m.tied; }},
     {Needs::kExpertsApart, "experts_apart", nullptr},

@@ -42,6 +42,7 @@ enum class Needs {
   kTowerBias,    // norms of a tower that have biases
   kClipped,      // linear layers of a tower with ranges
   kHashRouting,  // a table of experts
+  kNGrams,       // a table of n-grams
   kTied,
   kUntied,
   kExpertsApart,  // one tensor for each expert

@@ -69,6 +69,13 @@ bool needs_number(const Section& section, char letter) {
   return letter == 'L' || section.scope == Scope::kMergers;
 }
 
+// {P} is a number of the source alone.
+std::string letters_but_parts(std::string_view pattern) {
+  std::string letters = placeholders(pattern);
+  std::erase(letters, 'P');
+  return letters;
+}
+
 void check_letters(const Section& section, const Row& row) {
   ScopeLetters scope = letters_of(section.scope);
   std::string megatron = placeholders(cat(section.megatron, row.megatron));
@@ -80,8 +87,8 @@ void check_letters(const Section& section, const Row& row) {
     if (megatron.find(c) == std::string::npos) fault(section, row, cat("the name lacks {", c, "}"));
   for (const Source& source : row.sources) {
     if (source.name.empty()) break;
-    std::string theirs =
-        placeholders(row.whole_names ? std::string(source.name) : cat(section.hugging_face, source.name));
+    std::string theirs = letters_but_parts(row.whole_names ? std::string(source.name)
+                                                           : cat(section.hugging_face, source.name));
     for (char c : theirs)
       if (c != 'E' && c != 'S' && scope.known.find(c) == std::string_view::npos)
         fault(section, row, cat("{", c, "} has no number here"));
@@ -114,8 +121,11 @@ void check_row(const Section& section, const Row& row) {
   while (sources < row.sources.size() && !row.sources[sources].name.empty()) sources++;
   if (sources != rule.roles.size())
     fault(section, row, cat("rule ", rule.name, " takes ", rule.roles.size(), " sources, not ", sources));
-  for (const Source& source : row.sources)
+  for (const Source& source : row.sources) {
     if (!source.name.empty()) check_shape_text(source.shape);
+    if (source.in_parts() && !rule.parts_of_sources)
+      fault(section, row, cat("rule ", rule.name, " takes no parts of tensors: ", source.name));
+  }
   check_letters(section, row);
   check_gathered_with(section, row);
 }

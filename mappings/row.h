@@ -9,6 +9,7 @@
 //   {L} layer          {E} expert     {M} MTP depth, or merger
 //   {I} layer of an MTP depth         {N} layers + M         {F} M * layers of a depth + I
 //   {S} expert of the second pool, which files count on: experts + E
+//   {P} part of a tensor that files have cut along its rows (mappings/model/source_parts.h); in names of sources only
 //
 // Shapes are written in the words of mappings/shape_text.h.
 #pragma once
@@ -27,6 +28,9 @@ namespace mckpt::impl {
 struct Source {
   std::string_view name;
   std::string_view shape;
+
+  // Files have it in parts, cut along its rows: the name has {P} (mappings/model/source_parts.h).
+  constexpr bool in_parts() const { return name.find("{P}") != std::string_view::npos; }
 };
 
 // The layer that has the row, in Row::gathered_with.

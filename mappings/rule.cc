@@ -35,7 +35,7 @@ const Rule& rule_named(std::string_view name) {
 
 Holding hold(const Rule& rule, const RuleInput& in) {
   try {
-    if (in.sources.size() != rule.roles.size())
+    if (rule.parts_of_sources ? in.sources.empty() : in.sources.size() != rule.roles.size())
       throw Error(Code::kSourceShape, "the number of source tensors is wrong")
           .expected(cat(rule.roles.size(), ": ", listed(rule.roles, rule.roles.size())))
           .found(in.sources.size());

@@ -85,6 +85,7 @@ struct Rule {
   // The parts that it fuses. If the cells split the rows, each cell has its share of every part, so that the
   // order of rows over all cells depends on the number of cells.
   KeySplit parts = KeySplit::kNone;
+  bool parts_of_sources = false;  // its one source may be several tensors, parts of a whole one below the other
 };
 
 std::span<const Rule> all_rules();
@@ -107,8 +108,7 @@ struct Piece {
 
 // The pieces in the order of the local rows, which they tile. pre: split is not kNone. Throws kBadSplit if
 // the parameter does not consist of such parts, kBadGrid if a part does not divide. `global` is the shape of
-// the whole parameter: the halves are halves of the parameter, also for optimizer states that are plain local
-// tensors.
+// the whole parameter: halves are halves of it, also for optimizer states that are plain local tensors.
 std::vector<Piece> pieces_of(KeySplit split, const ModelConfig& model, const GlobalShape& global, Part part);
 
 // The items of a piece in the local order of a parameter with rows of `row_items` items.

@@ -19,6 +19,7 @@
 #include "mappings/family.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/layer_counts.h"
+#include "mappings/model/source_parts.h"
 #include "mappings/model/source_table.h"
 #include "mappings/model/walk.h"
 #include "mappings/name_pattern.h"
@@ -139,8 +140,8 @@ class Accountant {
   void site(const Site& site, Needs form) {
     each_row(site, model_, form, 0, expert_end(model_), [&](const Row& row, i64 expert) {
       if (site.section->stage != Stage::kTiedOutput) parameters_++;
-      for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++)
-        source(site, row, s, expert);
+      each_source(site, row, model_,
+                  [&](std::size_t s, i64 part, const Site& of) { source(of, row, s, part, expert); });
     });
   }
 
@@ -184,7 +185,7 @@ class Accountant {
   }
 
   // Finds one source, and checks its type and shape.
-  void source(const Site& site, const Row& row, std::size_t s, i64 expert) {
+  void source(const Site& site, const Row& row, std::size_t s, i64 part, i64 expert) {
     std::string name = present_name(site, row, s, expert, sources_);
     i32 at = sources_.find(name);
     layers_.needed(site, at >= 0);
@@ -202,7 +203,7 @@ class Accountant {
     if (row.counter ? !is_counter_type(tensor.dtype) : !is_parameter_type(tensor.dtype))
       mismatches_.add("wrong type", cat(name, row.counter ? ": int64 or int32" : ": a floating-point type",
                                         " is expected, not ", dtype_name(tensor.dtype)));
-    Shape expected = shape_of(row.sources[s].shape, model_, *site.tower);
+    Shape expected = shape_of_part(row.sources[s], model_, *site.tower, part);
     if (!std::equal(tensor.dims.begin(), tensor.dims.end(), expected.dims().begin(), expected.dims().end()))
       mismatches_.add("wrong shape",
                       cat(name, ": the config requires ", to_string(expected), " (", row.sources[s].shape,

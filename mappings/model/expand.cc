@@ -27,13 +27,13 @@
 #include "mappings/model/parameter.h"
 #include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
+#include "mappings/model/source_parts.h"
 #include "mappings/model/stacks.h"
 #include "mappings/model/stages.h"
 #include "mappings/model/walk.h"
 #include "mappings/needs.h"
 #include "mappings/row.h"
 #include "mappings/rule.h"
-#include "mappings/shape_text.h"
 
 namespace mckpt::impl {
 namespace {
@@ -123,8 +123,9 @@ SourceTable promised_sources(const Family& family, const ModelConfig& model,
   each_site(family, model, [&](const Site& site) {
     Needs form = forms[site.section - family.sections.data()];
     each_row(site, model, form, 0, model.moe.experts, [&](const Row& row, i64 expert) {
-      for (const Source& source : row.sources)
-        if (!source.name.empty()) sources.add_promised(source_name(site, row, source.name, expert));
+      each_source(site, row, model, [&](std::size_t s, i64, const Site& of) {
+        sources.add_promised(source_name(of, row, row.sources[s].name, expert));
+      });
     });
   });
   return sources;
@@ -243,8 +244,10 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
       p.sizes = site.sizes;
       p.global_name = megatron_name(site, row, expert);
       p.name = megatron_name(local, row, expert - (expert < 0 ? 0 : place.first_expert));
-      for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++)
-        p.sources[s] = sources_.find(present_name(site, row, s, expert, sources_));
+      p.sources.clear();
+      each_source(site, row, model_, [&](std::size_t s, i64, const Site& of) {
+        p.sources.push_back(sources_.find(present_name(of, row, s, expert, sources_)));
+      });
       p.part = expert < 0 ? Part{cell.tp, grid.tp} : Part{cell.etp, grid.etp};
       p.expert_number = expert;
       p.holding = holdings.of(site, row, p.part, expert);
@@ -283,9 +286,10 @@ std::vector<Shape> ModelMap::source_shapes() const {
   std::vector<Shape> shapes(static_cast<std::size_t>(sources_.size()));
   each_site(*family_, model_, [&](const Site& site) {
     each_row(site, model_, form_of(*site.section), 0, model_.moe.experts, [&](const Row& row, i64 expert) {
-      for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++)
-        if (i32 t = sources_.find(present_name(site, row, s, expert, sources_)); t >= 0)
-          shapes[t] = shape_of(row.sources[s].shape, model_, *site.tower);
+      each_source(site, row, model_, [&](std::size_t s, i64 part, const Site& of) {
+        if (i32 t = sources_.find(present_name(of, row, s, expert, sources_)); t >= 0)
+          shapes[t] = shape_of_part(row.sources[s], model_, *of.tower, part);
+      });
     });
   });
   for (const UnreadTensor& u : unread_)

@@ -4,9 +4,9 @@
 #include "core/base/error.h"
 #include "mappings/config.h"
 #include "mappings/family.h"
+#include "mappings/model/source_parts.h"
 #include "mappings/model/walk.h"
 #include "mappings/row.h"
-#include "mappings/shape_text.h"
 
 namespace mckpt::impl {
 
@@ -14,7 +14,8 @@ Holding holding_of(const ModelConfig& model, const TowerConfig& tower, const Row
                    i64 vocab_rows) {
   std::vector<GlobalShape> shapes;
   for (const Source& source : row.sources)
-    if (!source.name.empty()) shapes.push_back({shape_of(source.shape, model, tower)});
+    for (i64 n = 0; !source.name.empty() && n < parts_of(source, model); n++)
+      shapes.push_back({shape_of_part(source, model, tower, n)});
   return hold(rule_named(row.rule),
               {model, tower, shapes, part, row.expert() ? expert : row.slice, vocab_rows});
 }

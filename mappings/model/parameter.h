@@ -8,7 +8,6 @@
 //   holding       shape [2n, hidden], runs over both sources
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,7 +33,7 @@ struct ModelParameter {
   const Row* row = nullptr;
   const Section* section = nullptr;
   i32 sizes = 0;                                       // of its layer, as LayerSpec has it
-  std::array<i32, 6> sources{-1, -1, -1, -1, -1, -1};  // in the source table, in the order of the row's
+  std::vector<i32> sources{-1};  // in the source table, in the order of the row's, with all parts; -1: none
   std::shared_ptr<const Holding> holding;              // shared by parameters that are alike
   Part part;                                           // which of how many cells has this holding
   i64 expert_number = -1;                              // among all experts; -1: not of an expert

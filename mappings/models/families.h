@@ -48,7 +48,8 @@ struct Family;
   NAME(deepseek_v4) \
   NAME(internvl) \
   NAME(llama4) \
-  NAME(muse_glimmer)
+  NAME(muse_glimmer) \
+  NAME(qwen4_exp)
 
 #define MCKPT_DECLARE_FAMILIES(name) std::span<const Family> name##_families();
 MCKPT_FAMILY_TABLES(MCKPT_DECLARE_FAMILIES)

@@ -34,7 +34,9 @@ std::vector<Panel> source_panels(const RuleExample& example) {
   std::vector<Panel> panels;
   const Rule& rule = rule_named(example.rule);
   for (std::size_t slot = 0; slot < example.sources.size(); slot++) {
-    panels.push_back(panel_of(std::string(rule.roles[slot]), example.sources[slot].shape));
+    const std::string title =
+        rule.parts_of_sources ? cat(rule.roles[0], ", part ", slot) : std::string(rule.roles[slot]);
+    panels.push_back(panel_of(title, example.sources[slot].shape));
     for (std::size_t i = 0; i < panels[slot].squares.size(); i++)
       panels[slot].squares[i].item = static_cast<i64>(i);
   }

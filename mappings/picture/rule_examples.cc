@@ -3,15 +3,11 @@
 // every rule.
 #include "mappings/config.h"
 
+#include "mappings/picture/examples.h"
 #include "mappings/picture/picture.h"
 
 namespace mckpt::impl {
 namespace {
-
-// rows [first, first + rows) of a source of `columns` columns, repeated `times` times, `step` rows apart.
-ItemRun rows(i32 slot, i64 columns, i64 first, i64 count, i64 step = 0, i64 times = 1) {
-  return {slot, first * columns, count * columns, {step * columns, times}, {}};
-}
 
 ModelConfig attention(bool gate, i64 groups) {
   ModelConfig m;
@@ -40,20 +36,6 @@ ModelConfig experts(i64 width, i64 hidden) {
   m.text.hidden = hidden;
   m.moe.experts = 2;
   m.moe.ffn = width;
-  return m;
-}
-
-ModelConfig gdn() {
-  ModelConfig m;
-  m.text.hidden = 2;
-  m.gdn = {2, 4, 2, 1, 2};
-  return m;
-}
-
-ModelConfig mamba() {
-  ModelConfig m;
-  m.text.hidden = 2;
-  m.mamba = {4, 1, 2, 2, 2};
   return m;
 }
 
@@ -96,6 +78,13 @@ std::vector<RuleExample> plain() {
        .sources = {{{4}}},
        .parts = {{"weight", rows(0, 1, 0, 4)}},
        .cells = 4},
+      {.name = "column_joined",
+       .rule = "column_joined",
+       .caption = "3, 3 and 2 rows, joined and cut in equal parts",
+       .sources = {{{3, 2}}, {{3, 2}}, {{2, 2}}},
+       .parts = {{"first part", rows(0, 2, 0, 3)},
+                 {"second part", rows(1, 2, 0, 3)},
+                 {"third part", rows(2, 2, 0, 2)}}},
       {.name = "row",
        .rule = "row",
        .caption = "columns in equal parts",
@@ -188,6 +177,15 @@ std::vector<RuleExample> attentions() {
        .sources = {{{8, 2}}, {{4, 2}}, {{4, 2}}, {{4, 2}}},
        .parts = {{"query", rows(0, 2, 0, 8)},
                  {"gate", rows(3, 2, 0, 4)},
+                 {"key", rows(1, 2, 0, 4)},
+                 {"value", rows(2, 2, 0, 4)}}},
+      {.name = "qkv_gates_by_head",
+       .rule = "qkv_gates_by_head",
+       .caption = "4 query heads in 2 groups, an output gate beside every query head",
+       .model = attention(true, 2),
+       .sources = {{{16, 2}}, {{4, 2}}, {{4, 2}}},
+       .parts = {{"query", rows(0, 2, 0, 2, 4, 4)},
+                 {"gate", rows(0, 2, 2, 2, 4, 4)},
                  {"key", rows(1, 2, 0, 4)},
                  {"value", rows(2, 2, 0, 4)}}},
       {.name = "qkv_joined",
@@ -310,66 +308,12 @@ std::vector<RuleExample> other_experts() {
   };
 }
 
-std::vector<RuleExample> state_space() {
-  return {
-      {.name = "gdn_in_proj",
-       .rule = "gdn_in_proj",
-       .caption = "2 key heads of 2 rows, 4 value heads of 1 row, flat",
-       .model = gdn(),
-       .sources = {{{12, 2}}, {{4, 2}}, {{4, 2}}, {{4, 2}}},
-       .parts = {{"q", rows(0, 2, 0, 4)},
-                 {"k", rows(0, 2, 4, 4)},
-                 {"v", rows(0, 2, 8, 4)},
-                 {"z", rows(1, 2, 0, 4)},
-                 {"b", rows(2, 2, 0, 4)},
-                 {"a", rows(3, 2, 0, 4)}},
-       .split = KeySplit::kGdnInProj},
-      {.name = "gdn_in_proj_grouped",
-       .rule = "gdn_in_proj_grouped",
-       .caption = "2 key heads of 2 rows, 4 value heads of 1 row, grouped by key head",
-       .model = gdn(),
-       .sources = {{{16, 2}}, {{8, 2}}},
-       .parts = {{"q", rows(0, 2, 0, 2, 8, 2)},
-                 {"k", rows(0, 2, 2, 2, 8, 2)},
-                 {"v", rows(0, 2, 4, 2, 8, 2)},
-                 {"z", rows(0, 2, 6, 2, 8, 2)},
-                 {"b", rows(1, 2, 0, 2, 4, 2)},
-                 {"a", rows(1, 2, 2, 2, 4, 2)}},
-       .split = KeySplit::kGdnInProj},
-      {.name = "gdn_conv",
-       .rule = "gdn_conv",
-       .caption = "the channels of 2 key heads of 2 rows and 4 value heads of 1 row, 2 taps",
-       .model = gdn(),
-       .sources = {{{12, 1, 2}}},
-       .parts = {{"q", rows(0, 2, 0, 4)}, {"k", rows(0, 2, 4, 4)}, {"v", rows(0, 2, 8, 4)}},
-       .split = KeySplit::kGdnConv},
-      {.name = "mamba_in_proj",
-       .rule = "mamba_in_proj",
-       .caption = "4 heads of 1 row, 2 groups of 2 states",
-       .model = mamba(),
-       .sources = {{{20, 2}}},
-       .parts = {{"z", rows(0, 2, 0, 4)},
-                 {"x", rows(0, 2, 4, 4)},
-                 {"B", rows(0, 2, 8, 4)},
-                 {"C", rows(0, 2, 12, 4)},
-                 {"dt", rows(0, 2, 16, 4)}},
-       .split = KeySplit::kMambaInProj},
-      {.name = "mamba_conv",
-       .rule = "mamba_conv",
-       .caption = "the channels of 4 heads of 1 row and 2 groups of 2 states, 2 taps",
-       .model = mamba(),
-       .sources = {{{12, 1, 2}}},
-       .parts = {{"x", rows(0, 2, 0, 4)}, {"B", rows(0, 2, 4, 4)}, {"C", rows(0, 2, 8, 4)}},
-       .split = KeySplit::kMambaConv},
-  };
-}
-
 }  // namespace
 
 std::span<const RuleExample> all_examples() {
   static const std::vector<RuleExample> examples = [] {
     std::vector<RuleExample> all;
-    for (auto family : {plain, attentions, gated_experts, other_experts, state_space}) {
+    for (auto family : {plain, attentions, gated_experts, other_experts, state_space_examples}) {
       std::vector<RuleExample> more = family();
       all.insert(all.end(), more.begin(), more.end());
     }

@@ -21,6 +21,11 @@
 //
 //   cells 0 and 1    the items of group 0          cells 2 and 3    the items of group 1
 //
+// A tensor that files have in parts, one below the other, is cut as if it were whole. 3, 3 and 2 rows over 2 cells:
+//
+//   part 0   part 1   part 2      cell 0                      cell 1
+//   0 1 2    3 4 5    6 7         all of part 0, and 3        4 and 5, and all of part 2
+//
 // ("Column" is Megatron's word: a layer computes x * W^T, so the rows of W are the columns of the factor.)
 #include <algorithm>
 
@@ -85,6 +90,28 @@ Holding hold_by_group(const RuleInput& in) {
   return holding;
 }
 
+Holding hold_joined(const RuleInput& in) {
+  expect_rank(in, 0, kRoles[0], 1, Shape::kMaxRank);
+  const Shape& first = in.sources[0].shape;
+  i64 all = 0;
+  for (int slot = 0; slot < static_cast<int>(in.sources.size()); slot++) {
+    const Shape& part = in.sources[static_cast<std::size_t>(slot)].shape;
+    expect_rank(in, slot, kRoles[0], first.rank(), first.rank());
+    expect_shape(in, slot, kRoles[0], first.with_dim(0, part[0]), "the first part but for its rows");
+    all = checked_add(all, part[0], "the rows of all parts");
+  }
+  const ItemRange own = own_part(all, in.part, "the number of rows of all parts");
+  RowRuns rows(first.row_items());
+  i64 begin = 0;
+  for (i32 slot = 0; slot < static_cast<i32>(in.sources.size()); slot++) {
+    const i64 end = begin + in.sources[static_cast<std::size_t>(slot)].shape[0];
+    const i64 from = std::max(begin, own.begin), to = std::min(end, own.end);
+    if (from < to) rows.add(slot, from - begin, to - from);
+    begin = end;
+  }
+  return {LocalShape{first.with_dim(0, own.items())}, 0, rows.take(), 0};
+}
+
 constexpr Rule kRules[] = {
     {"column", kRoles, "dimension 0 in equal parts", hold_column},
     {"column_transposed", kRoles, "dimension 1 in equal parts, transposed", hold_transposed},
@@ -92,6 +119,11 @@ constexpr Rule kRules[] = {
      hold_swapped},
     {"column_by_group", kRoles,
      "a vector by groups of keys and values, a group on several cells if they are more", hold_by_group},
+    {.name = "column_joined",
+     .roles = kRoles,
+     .summary = "parts of a tensor, one below the other, and their rows in equal parts",
+     .hold = hold_joined,
+     .parts_of_sources = true},
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 //
 //   plain     q q q q k v | q q q q k v | ...          4 query heads a group
 //   gated     q q q q g g g g k v | ...                output gate: Hugging Face has q g q g ... by head
+//             q g q g q g q g k v | ...            the same as it is in the file: mcore-bridge's own attention of Qwen4-Exp
 //             q q q q G G G G k v | ...                gates of heads: Hugging Face has one row for each head
 //
 // Every letter is one head of `dim` rows; values may have another size. G is the one row of the head's gate, `dim` times,
@@ -127,6 +128,14 @@ Heads check_apart(const RuleInput& in) {
 
 Holding hold_qkv(const RuleInput& in) { return hold_heads(in, check_apart(in), {0, 0}, {1, 0}, {2, 0}); }
 
+// Queries and gates stay beside each other: twice as many heads without gates.
+Holding hold_gates_by_head(const RuleInput& in) {
+  Heads h = check_apart(in);
+  h.per_group *= h.twins;
+  h.twins = 1;
+  return hold_heads(in, h, {0, 0}, {1, 0}, {2, 0});
+}
+
 Holding hold_with_gates(const RuleInput& in) {
   return hold_heads(in, check_apart(in), {0, 0}, {1, 0}, {2, 0}, 3);
 }
@@ -152,6 +161,8 @@ Holding hold_joined(const RuleInput& in) {
 
 constexpr Rule kRules[] = {
     {"qkv", kRoles, "queries, keys and values by group, the rows in equal parts", hold_qkv},
+    {"qkv_gates_by_head", kRoles, "qkv, where each query head has its output gate behind it, as in the file",
+     hold_gates_by_head},
     {"qkv_head_gates", kWithGates,
      "qkv with a gate for each query head, whose one row is there for every row of the head",
      hold_with_gates},

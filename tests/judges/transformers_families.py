@@ -19,7 +19,7 @@ import transformers
 
 transformers.utils.logging.disable_progress_bar()
 
-BUFFERS = ("e_score_correction_bias", "layer_scalar", "tid2eid", "input_min", "input_max", "output_min", "output_max", "std_bias", "std_scale")  # that are saved
+BUFFERS = ("e_score_correction_bias", "layer_scalar", "tid2eid", "layer_multipliers", "ngram_heads_offsets", "ngram_heads_vocab_sizes", "input_min", "input_max", "output_min", "output_max", "std_bias", "std_scale")  # that are saved
 failures = []
 families = set()
 compared = []

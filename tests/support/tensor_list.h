@@ -8,6 +8,7 @@
 #include "core/items/shape.h"
 #include "mappings/family.h"
 #include "mappings/model/expand.h"
+#include "mappings/model/source_parts.h"
 #include "mappings/model/walk.h"
 #include "mappings/row.h"
 #include "mappings/shape_text.h"
@@ -22,10 +23,10 @@ inline std::map<std::string, Shape> promised_shapes(const ModelMap& map, const M
   const ModelConfig& model = map.model();
   each_site(map.family(), model, [&](const Site& site) {
     each_row(site, model, form, 0, model.moe.experts, [&](const Row& row, i64 expert) {
-      for (const Source& source : row.sources)
-        if (!source.name.empty())
-          shapes.emplace(source_name(site, row, source.name, expert),
-                         shape_of(source.shape, model, *site.tower));
+      each_source(site, row, model, [&](std::size_t s, i64 part, const Site& of) {
+        shapes.emplace(source_name(of, row, row.sources[s].name, expert),
+                       shape_of_part(row.sources[s], model, *of.tower, part));
+      });
     });
   });
   return shapes;
@@ -40,7 +41,8 @@ class TensorList {
 
   explicit TensorList(const ModelMap& promised, const MapOptions& options = {}) {
     for (const auto& [name, shape] : promised_shapes(promised, options)) {
-      const bool counter = name.ends_with("num_batches_tracked");
+      const bool counter = name.ends_with("num_batches_tracked") || name.find(".ngram_heads_") != name.npos ||
+                           name.ends_with(".layer_multipliers");
       tensors_[name] = {{shape.dims().begin(), shape.dims().end()}, counter ? DType::kI64 : DType::kBF16};
     }
   }

@@ -270,7 +270,7 @@ std::vector<i32> same_parameters(const KeyTable& from, const KeyTable& to) {
   std::vector<i32> out(a.size());
   std::iota(out.begin(), out.end(), 0);
   if (std::ranges::equal(a, b, {}, &ModelParameter::global_name, &ModelParameter::global_name)) return out;
-  using Id = std::tuple<std::array<i32, 6>, const Row*, i64, std::string_view>;
+  using Id = std::tuple<std::vector<i32>, const Row*, i64, std::string_view>;
   auto id = [](const ModelParameter& p) {
     return Id(p.sources, p.row, p.expert_number, p.sources[0] < 0 ? std::string_view(p.global_name) : "");
   };

@@ -72,6 +72,7 @@ constexpr Row kParts[] = {
     {"gemma4_layers", read_gemma4_layers},
     {"deci_layers", read_deci_layers},
     {"deepseek_v4_layers", read_deepseek_v4_layers},
+    {"qwen4_layers", read_qwen4_layers},
     {"known_decoder", need_decoder},
     {"no_talker", refuse_talker},
     {"one_feature_layer", one_feature_layer},

@@ -45,6 +45,8 @@ void read_step_layers(const ConfigFields& c, ModelConfig& m, i64);
 void read_mimo_v2_layers(const ConfigFields& c, ModelConfig& m, i64);
 // DeepSeek-V4 (deepseek_v4_layers.cc): which layers compress keys, and which have a table of experts.
 void read_deepseek_v4_layers(const ConfigFields& c, ModelConfig& m, i64);
+// Qwen4-Exp (ngram_layers.cc): the mixer of each layer, and which have a table of n-grams of how many rows.
+void read_qwen4_layers(const ConfigFields& c, ModelConfig& m, i64);
 // Gemma 4 (gemma4_layers.cc).
 void read_gemma4_experts(const ConfigFields& c, ModelConfig& m, i64);
 void read_gemma4_layers(const ConfigFields& c, ModelConfig& m, i64);

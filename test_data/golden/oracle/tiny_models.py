@@ -3,6 +3,7 @@ tensor's bits are drawn by its name (pack.py's recipes), so that no two items of
 import dataclasses
 import json
 import os
+import re
 import zlib
 
 import numpy as np
@@ -24,6 +25,10 @@ class Model:
     same_tensors: str = ""
     words: dict = dataclasses.field(default_factory=dict)
     plain_queries: bool = False  # see megatron_bridge_ranks.py
+    # The release has all experts of a layer in one tensor, and transformers saves one for each.
+    stacked_experts: bool = False
+    # Names and shapes of tensors that the release has and the class has not, of the tensors that it has.
+    more_tensors: object = None
 
 
 def drawn(seed, shape):
@@ -59,6 +64,10 @@ def write(name, folder):
     with safe_open(path, "pt") as f:
         tensors = {key: f.get_tensor(key) for key in f.keys()}
         metadata = f.metadata()
+    if model.stacked_experts:
+        stack_experts(tensors)
+    if model.more_tensors:
+        tensors |= {key: torch.zeros(shape, dtype=torch.bfloat16) for key, shape in model.more_tensors(tensors).items()}
     for key, tensor in tensors.items():
         if key.endswith("e_score_correction_bias"):
             tensor = tensor.float()  # which no run has in another type
@@ -72,8 +81,33 @@ def write(name, folder):
         json.dump({k: str(v) for k, v in model.opts.items()}, f)
 
 
+def stack_experts(tensors):
+    """gate above up, [experts, 2 * width, hidden], and down, [experts, hidden, width]."""
+    groups = {}
+    for key in list(tensors):
+        layer, expert, part = re.fullmatch(r"(.*\.mlp\.experts\.)(\d+)\.(\w+)_proj\.weight", key).groups() if ".mlp.experts." in key else ("", "", "")
+        if layer:
+            groups.setdefault(layer, {})[int(expert), part] = tensors.pop(key)
+    for layer, parts in groups.items():
+        experts = range(1 + max(expert for expert, _ in parts))
+        tensors[layer + "gate_up_proj"] = torch.stack([torch.cat([parts[e, "gate"], parts[e, "up"]]) for e in experts])
+        tensors[layer + "down_proj"] = torch.stack([parts[e, "down"] for e in experts])
+
+
+def qwen4_mtp(tensors):
+    """The layer that predicts: the last layer's tensors, and what is around it."""
+    last = max(int(key.split(".")[3]) for key in tensors if key.startswith("model.language_model.layers."))
+    prefix, mixer = f"model.language_model.layers.{last}.", "model.language_model.hyper_connection_mixer."
+    out = {"mtp.layers.0." + key.removeprefix(prefix): t.shape for key, t in tensors.items() if key.startswith(prefix) and ".ple." not in key}
+    out |= {"mtp.hyper_connection_mixer." + key.removeprefix(mixer): t.shape for key, t in tensors.items() if key.startswith(mixer)}
+    hidden, streams = tensors["model.language_model.embed_tokens.weight"].shape[1], tensors[mixer + "hc_norm.weight"].shape[0]
+    return out | {"mtp.pre_fc_norm_embedding.weight": [hidden], "mtp.pre_fc_norm_hidden.weight": [streams],
+                  "mtp.fc_embedding.weight": [hidden, hidden], "mtp.fc_hidden.weight": [hidden, hidden]}
+
+
 VISION = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=3)
 ROPE = {"rope_theta": 10000.0, "rope_type": "default"}
+QWEN4 = dict(pad_token_id=0, bos_token_id=1, eos_token_id=2, num_experts_per_tok=2, indexer_kv_heads=1, indexer_budget=16, indexer_compress_ratio=4)
 
 MODELS = {
     "internvl_a": Model("InternVLForConditionalGeneration", dict(
@@ -121,15 +155,37 @@ MODELS = {
         same_tensors="DeepseekV3ForCausalLM", words=dict(num_experts="n_routed_experts", num_shared_experts="n_shared_experts"), plain_queries=True)
        for name, vocabulary, dense, grids in (("sarvam_mla_a", 264, 1, ["1,1,1,1", "2,4,1,1", "4,2,1,1", "2,2,2,1", "2,2,1,2"]),
                                               ("sarvam_mla_b", 131, 0, ["1,1,1,1", "1,8,1,1", "2,1,1,1"]))},
-    # mcore-bridge needs flash-linear-attention for this one. Two residual streams, n-gram embeddings in one layer, an indexer in every second.
+    # mcore-bridge needs flash-linear-attention for these. Several residual streams, n-gram tables whose last part is
+    # shorter, and in the last one a layer that predicts (mcore_bridge_ranks.py: two_projections).
     "qwen4_exp_a": Model("Qwen4ExpForConditionalGeneration", dict(
         vision_config=dict(depth=2, hidden_size=24, intermediate_size=40, num_heads=2, patch_size=4, temporal_patch_size=2, spatial_merge_size=2, out_hidden_size=48,
                            num_position_embeddings=16),
-        text_config=dict(vocab_size=136, hidden_size=48, num_hidden_layers=4, num_attention_heads=8, num_key_value_heads=4, head_dim=10, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-                         num_experts=8, num_experts_per_tok=2, moe_intermediate_size=20, shared_expert_intermediate_size=24, linear_key_head_dim=6, linear_value_head_dim=6,
-                         linear_num_key_heads=2, linear_num_value_heads=4, hc_lowrank=8, hc_count=2, ple_layer_ids=[1], ple_embed_dim=12, ngram_vocab_size_base=50,
-                         make_ngram_vocab_size_divisible_by=4, split_ngram_parts=2, heads_per_ngram=2, indexer_n_heads=4, indexer_kv_heads=1, indexer_head_dim=12, indexer_budget=16,
-                         indexer_compress_ratio=4, layer_types=["linear_attention", "full_attention"] * 2)), ["1,1,1,1", "2,2,1,1"]),
+        text_config=QWEN4 | dict(vocab_size=136, hidden_size=48, num_hidden_layers=4, num_attention_heads=8, num_key_value_heads=4, head_dim=10, num_experts=8,
+                                 moe_intermediate_size=20, shared_expert_intermediate_size=24, linear_key_head_dim=6, linear_value_head_dim=10, linear_num_key_heads=4,
+                                 linear_num_value_heads=8, hc_lowrank=14, hc_count=3, ple_layer_ids=[1, 3], ple_embed_dim=20, ngram_vocab_size_base=50,
+                                 make_ngram_vocab_size_divisible_by=4, split_ngram_parts=3, heads_per_ngram=2, indexer_n_heads=4, indexer_head_dim=12,
+                                 layer_types=["linear_attention", "full_attention"] * 2)),
+        ["1,1,1,1", "2,2,1,1", "4,1,1,1", "2,4,2,1", "2,2,1,2"], stacked_experts=True),
+    "qwen4_exp_b": Model("Qwen4ExpForConditionalGeneration", dict(
+        tie_word_embeddings=True,
+        vision_config=dict(depth=1, hidden_size=20, intermediate_size=36, num_heads=2, patch_size=2, temporal_patch_size=2, spatial_merge_size=2, out_hidden_size=40,
+                           num_position_embeddings=9),
+        text_config=QWEN4 | dict(vocab_size=132, hidden_size=40, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=2, head_dim=12, num_experts=8,
+                                 moe_intermediate_size=28, shared_expert_intermediate_size=12, linear_key_head_dim=10, linear_value_head_dim=8, linear_num_key_heads=4,
+                                 linear_num_value_heads=12, hc_lowrank=6, hc_count=2, ple_layer_ids=[2, 5], ple_embed_dim=24, ple_conv_kernel_size=3, ngram_size=2,
+                                 ngram_vocab_size_base=30, make_ngram_vocab_size_divisible_by=12, split_ngram_parts=4, heads_per_ngram=3, indexer_n_heads=2, indexer_head_dim=16,
+                                 tie_word_embeddings=True,
+                                 layer_types=["linear_attention", "linear_attention", "full_attention"] * 2)),
+        ["1,1,1,1", "2,1,1,1", "1,2,2,1", "4,1,1,1"], stacked_experts=True),
+    "qwen4_exp_mtp": Model("Qwen4ExpForConditionalGeneration", dict(
+        vision_config=dict(depth=1, hidden_size=12, intermediate_size=28, num_heads=3, patch_size=3, temporal_patch_size=1, spatial_merge_size=1, out_hidden_size=32,
+                           num_position_embeddings=4),
+        text_config=QWEN4 | dict(vocab_size=140, hidden_size=32, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=4, head_dim=14, num_experts=8,
+                                 moe_intermediate_size=12, shared_expert_intermediate_size=20, linear_key_head_dim=4, linear_value_head_dim=6, linear_num_key_heads=4,
+                                 linear_num_value_heads=4, hc_lowrank=10, hc_count=4, ple_layer_ids=[2], ple_embed_dim=8, ngram_vocab_size_base=20,
+                                 make_ngram_vocab_size_divisible_by=12, split_ngram_parts=5, heads_per_ngram=2, indexer_n_heads=3, indexer_head_dim=18,
+                                 mtp_num_hidden_layers=1, layer_types=["linear_attention", "linear_attention", "linear_attention", "full_attention"])),
+        ["1,1,1,1", "2,2,1,1", "1,1,2,1"], opts={"mtp_num_layers": 1}, stacked_experts=True, more_tensors=qwen4_mtp),
     # Megatron-Bridge needs transformers 5.12 for these.
     "gemma4_audio_a": Model("Gemma4ForConditionalGeneration", dict(
         vision_config=dict(hidden_size=24, intermediate_size=40, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2, head_dim=12, patch_size=4, pooling_kernel_size=2,

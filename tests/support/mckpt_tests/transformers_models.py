@@ -23,7 +23,7 @@ GOLDEN_FAMILIES = (
     "ernie4_5_moe", "deepseek_v2", "glm4_moe", "glm4_moe_lite", "glm4v_moe", "glm_moe_dsa", "falcon_h1", "ministral3", "qwen2_5_vl", "qwen2_audio",
     "qwen3_omni_moe", "qwen2_5_omni_a", "exaone4_5_a", "ernie4_5_vl_moe_a", "nemotron3_latent", "qwen3_5_moe_text", "gemma4_moe", "gemma4_ple", "gemma4_vl",
     "gemma4_audio_a", "gemma4_audio_e",
-    "internvl_a", "internvl_b", "internvl_moe_a", "llama4_a", "llama4_b", "muse_glimmer_a",
+    "internvl_a", "internvl_b", "internvl_moe_a", "llama4_a", "llama4_b", "muse_glimmer_a", "qwen4_exp_a", "qwen4_exp_b",
 )
 
 # Entries that transformers takes for another number of experts, or writes and does not take back.

@@ -97,12 +97,16 @@ std::vector<Pair> pairs_of(const ModelMap& map) {
     std::vector<std::string_view> sources;
     for (i32 s : p.sources)
       if (s >= 0) sources.push_back(map.sources()[s].name);
-    for (std::string_view name : sources) form += cat("\n", FoldedName::form(name));
+    // Parts of a tensor are one source, whose numbers differ.
+    const std::size_t named =
+        p.row->sources[0].in_parts() ? std::min<std::size_t>(1, sources.size()) : sources.size();
+    for (std::size_t i = 0; i < named; i++) form += cat("\n", FoldedName::form(sources[i]));
     auto [at, is_new] = by_form.try_emplace(std::move(form), pairs.size());
-    if (is_new) pairs.push_back({{}, p.row->rule, std::vector<FoldedName>(sources.size())});
+    if (is_new) pairs.push_back({{}, p.row->rule, std::vector<FoldedName>(named)});
     Pair& pair = pairs[at->second];
     pair.megatron.add(p.global_name);
-    for (std::size_t i = 0; i < sources.size(); i++) pair.hugging_face[i].add(sources[i]);
+    for (std::size_t i = 0; i < sources.size(); i++)
+      pair.hugging_face[std::min(i, named - 1)].add(sources[i]);
   }
   return pairs;
 }

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "core/base/text.h"
+#include "core/items/shape.h"
 #include "hf/quantized/parts.h"
 #include "io/store/store.h"
 
@@ -76,6 +77,29 @@ i64 group_size(const PartFinder& parts, const PartFinder::Dims& s, const Quantiz
   return 0;
 }
 
+// The one scale of all parts of a table that files have in parts: TABLE.weight_scale of TABLE.shard_7.weight; -1: there is
+// none.
+i64 scale_of_table(const PartFinder& parts, std::string_view name) {
+  constexpr std::string_view kPart = ".shard_", kEnd = ".weight";
+  const std::size_t at = name.rfind(kPart);
+  if (at == name.npos || !name.ends_with(kEnd)) return -1;
+  std::string_view number = name.substr(at + kPart.size());
+  number.remove_suffix(std::min(number.size(), kEnd.size()));
+  if (number.empty() || number.find_first_not_of("0123456789") != number.npos) return -1;
+  return parts.find(cat(name.substr(0, at), ".weight_scale"));
+}
+
+QuantizedTensor part_of_table(const PartFinder& parts, QuantizedTensor q) {
+  parts.expect_dtype(q.scales, {DType::kF32, DType::kBF16, DType::kF16});
+  parts.set_matrix(q, 1);
+  const PartFinder::Dims s = parts.dims(q.scales);
+  if (!s.empty() && s != PartFinder::Dims{1})
+    parts.misfit(q.scales, "the parts of a table have one scale", "1 scale", cat(Shape(s).items(), " scales"));
+  q.layout.block_rows = std::max<i64>(q.layout.rows, 1);
+  q.layout.block_columns = std::max<i64>(q.layout.columns, 1);
+  return q;
+}
+
 }  // namespace
 
 std::optional<QuantizedTensor> fp8_weight(const PartFinder& parts, i64 t) {
@@ -85,13 +109,16 @@ std::optional<QuantizedTensor> fp8_weight(const PartFinder& parts, i64 t) {
   for (const char* end : {"_scale_inv", "_scale"})
     if (i64 s = parts.find(cat(name, end)); s >= 0) scales.push_back(s);
   if (i64 s = parts.module_scale(name); s >= 0) scales.push_back(s);
+  const bool e5m2 = parts.store().dtype(t) == DType::kF8E5M2;
+  const CodeFormat format = e5m2 ? CodeFormat::kE5M2 : CodeFormat::kE4M3;
+  if (i64 s = scale_of_table(parts, name); scales.empty() && s >= 0)
+    return part_of_table(parts, parts.made(format, name, t, s));
   if (scales.empty()) return std::nullopt;
   if (scales.size() > 1)
     parts.misfit(
         t, "codes have two scales", "one of them",
         cat(escaped(parts.store().name(scales[0])), " and ", escaped(parts.store().name(scales[1]))));
-  bool e5m2 = parts.store().dtype(t) == DType::kF8E5M2;
-  QuantizedTensor q = parts.made(e5m2 ? CodeFormat::kE5M2 : CodeFormat::kE4M3, name, t, scales[0]);
+  QuantizedTensor q = parts.made(format, name, t, scales[0]);
   parts.expect_dtype(q.scales, {DType::kF32, DType::kBF16, DType::kF16, DType::kU8, DType::kF8E8M0});
   PartFinder::Dims d = parts.dims(t), s = parts.dims(q.scales);
   bool one = s.empty() || (s.size() == 1 && s[0] == 1);

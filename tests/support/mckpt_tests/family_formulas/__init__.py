@@ -11,6 +11,7 @@ from mckpt_tests.family_formulas.mcore_bridge import internvl, llama4, muse_glim
 from mckpt_tests.family_formulas.mimo_v2 import mimo_v2_flash
 from mckpt_tests.family_formulas.nemotron import llama_nemotron, nemotron_omni, nemotron_vl
 from mckpt_tests.family_formulas.qwen import qwen2_5_omni, qwen3_asr
+from mckpt_tests.family_formulas.qwen4 import qwen4_exp
 from mckpt_tests.family_formulas.sarvam import sarvam_mla
 from mckpt_tests.family_formulas.step import step3p5, step3p7
 from mckpt_tests.formulas import Family
@@ -28,6 +29,7 @@ FAMILIES = {
     "internvl": Family(internvl, experts=True),
     "llama4": Family(llama4, experts=True),
     "muse_glimmer": Family(muse_glimmer),
+    "qwen4_exp": Family(qwen4_exp, **SPLIT),
     "sarvam_mla": Family(sarvam_mla, experts=True),
     "deepseek_v4": Family(deepseek_v4, experts=True, one_tensor_rank=True),
     "step3p5": Family(step3p5, **SPLIT),

@@ -74,6 +74,12 @@ std::string model_text(const HfConfig& config) {
   if (m.audio.last_channels > 0 || m.vision_tower.clipped)
     out += cat(" ", m.audio.last_channels, " ", m.audio.kernel, " clipped ", m.vision_tower.clipped,
                m.audio_tower.clipped);
+  const NGramConfig& g = m.ngrams;
+  if (m.compressed.mix_rank > 0) {
+    out += cat(" streams ", m.compressed.streams, " ", m.compressed.mix_rank, " ngrams ", g.size, " ",
+               g.heads, " ", g.width, " ", g.parts, " ", g.kernel);
+    for (const TowerConfig& t : m.layer_sizes) out += cat(" ", t.ngram_rows);
+  }
   return out + cat(" mtp ", m.mtp.depths, " ", m.mtp.stated, " ", layers_text(m.mtp.layers));
 }
 

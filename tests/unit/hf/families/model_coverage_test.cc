@@ -155,6 +155,8 @@ class OddModel {
       if (m.moe.latent > 0) m.moe.latent = up_to(7);
       if (m.moe.second_ffn > 0) m.moe.second_ffn = c.etp * up_to(5);
     }
+    if (m.compressed.mix_rank > 0) m.compressed.streams = up_to(4), m.compressed.mix_rank = up_to(5);
+    if (m.ngrams.parts > 0) ngrams(m, c.tp);
     m.mla = {m.mla.q_lora > 0 ? up_to(5) : 0, up_to(5), up_to(4), up_to(3), up_to(4)};
     if (m.indexer.heads > 0) m.indexer = {up_to(4), up_to(3)};
     m.gdn.key_heads = c.tp * up_to(3);
@@ -176,6 +178,18 @@ class OddModel {
     t.head_dim = few ? tp * up_to(2) : up_to(5);
     t.ffn = tp * up_to(5);
     if (t.value_dim > 0) t.value_dim = up_to(6);
+  }
+
+  // Parts as many as leave none without rows.
+  void ngrams(ModelConfig& m, i64 tp) {
+    m.ngrams = {up_to(4), up_to(6), up_to(3), up_to(5), up_to(4)};
+    for (TowerConfig& t : m.layer_sizes)
+      if (t.ngram_rows > 0) t.ngram_rows = tp * up_to(9);
+    auto leaves_one = [&](const TowerConfig& t) {
+      return t.ngram_rows > 0 &&
+             (m.ngrams.parts - 1) * ceil_div(t.ngram_rows, m.ngrams.parts) >= t.ngram_rows;
+    };
+    while (std::ranges::any_of(m.layer_sizes, leaves_one)) m.ngrams.parts--;
   }
 
   void vision(ModelConfig& m, i64 tp) {

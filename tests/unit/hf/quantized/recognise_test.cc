@@ -123,6 +123,26 @@ TEST(Recognise, KnowsEveryDialect) {
   }
 }
 
+// Whatever blocks the config gives weights.
+TEST(Recognise, TakesOneScaleForAllPartsOfATable) {
+  using D = DType;
+  std::vector<MadePart> tensors = {{"t.shard_0.weight", D::kF8E4M3, {300, 13}},
+                                   {"t.shard_1.weight", D::kF8E4M3, {299, 13}},
+                                   {"t.weight_scale", D::kF32, {}}};
+  QuantizedModel model = recognised(tensors, kFp8);
+  EXPECT_TRUE(model.findings.empty());
+  ASSERT_EQ(model.tensors.size(), 2u);
+  EXPECT_EQ(model.tensors[1].name, "t.shard_1.weight");
+  EXPECT_EQ(model.tensors[1].dims, (std::vector<i64>{299, 13}));
+  for (const QuantizedTensor& t : model.tensors) EXPECT_EQ(scheme_text(t.layout), "fp8 one scale a tensor");
+  EXPECT_EQ(model.beside.size(), 1u);
+  tensors[2].dims = {2};
+  model = recognised(tensors, kFp8);
+  ASSERT_FALSE(model.findings.empty());
+  const std::string& message = model.findings[0].message;
+  EXPECT_NE(message.find("the parts of a table have one scale"), message.npos) << message;
+}
+
 // Each is one finding, about that tensor, with these two sides.
 TEST(Recognise, RefusesWhatDoesNotFitTogether) {
   struct Case {

@@ -45,6 +45,17 @@ void column(Walk& w) {
   w.finish_rows();
 }
 
+// The rows of all parts, one after the other: row r of all is row r - (rows before the part) of its part.
+void column_joined(Walk& w) {
+  std::vector<std::pair<int, i64>> all;
+  for (int slot = 0; slot < static_cast<int>(w.c.sources.size()); slot++)
+    for (i64 r = 0; r < w.dim(slot, 0); r++) all.emplace_back(slot, r);
+  const i64 n = std::ssize(all) / w.T;
+  for (i64 r = w.t * n; r < (w.t + 1) * n; r++)
+    w.row(all[static_cast<std::size_t>(r)].first, all[static_cast<std::size_t>(r)].second);
+  w.finish_rows();
+}
+
 // Row r of the cell is column r of the file.
 void column_transposed(Walk& w) {
   i64 n = w.dim(0, 1) / w.T;
@@ -169,6 +180,23 @@ void qkv_queries_only(Walk& w) { attention(w, 0, kNothing, 0, kNothing, 0); }
 
 void qkv(Walk& w) { attention(w, 0, 1, 0, 2, 0); }
 void qkv_head_gates(Walk& w) { attention(w, 0, 1, 0, 2, 0, 3); }
+
+// The whole groups one after the other: the rows of the file's queries with their gates, then its keys and values.
+void qkv_gates_by_head(Walk& w) {
+  const TowerConfig& a = w.m.text;
+  const i64 q = a.heads / a.kv_groups * a.head_dim * (a.output_gate ? 2 : 1), k = a.head_dim;
+  const i64 v = a.value_dim > 0 ? a.value_dim : k;
+  std::vector<std::pair<int, i64>> all;
+  for (i64 g = 0; g < a.kv_groups; g++)
+    for (auto [slot, rows] : {std::pair<int, i64>{0, q}, {1, k}, {2, v}})
+      for (i64 r = 0; r < rows; r++) all.emplace_back(slot, g * rows + r);
+  const i64 n = std::ssize(all) / w.T;
+  for (i64 i = w.t * n; i < (w.t + 1) * n; i++) {
+    auto [slot, row] = all[static_cast<std::size_t>(i)];
+    w.row(slot, row);
+  }
+  w.finish_rows();
+}
 
 void qkv_joined(Walk& w) {
   const TowerConfig& a = w.m.text;
@@ -305,6 +333,39 @@ void gdn_conv(Walk& w) {
   w.finish_rows();
 }
 
+// The cell's key heads in turn, and of each first its q, k and values.
+template <typename Rest>
+void by_head(Walk& w, Rest&& rest) {
+  const GdnConfig& g = w.m.gdn;
+  const i64 qk = g.key_heads * g.key_dim, vp = g.value_heads / g.key_heads * g.value_dim;
+  for (i64 h = w.t * g.key_heads / w.T; h < (w.t + 1) * g.key_heads / w.T; h++) {
+    for (i64 d = 0; d < g.key_dim; d++) w.row(0, h * g.key_dim + d);
+    for (i64 d = 0; d < g.key_dim; d++) w.row(0, qk + h * g.key_dim + d);
+    for (i64 d = 0; d < vp; d++) w.row(0, 2 * qk + h * vp + d);
+    rest(h, vp);
+  }
+  w.finish_rows();
+}
+
+void gdn_qkvz(Walk& w) {
+  by_head(w, [&](i64 h, i64 vp) {
+    for (i64 d = 0; d < vp; d++) w.row(1, h * vp + d);
+  });
+}
+
+void gdn_conv_by_head(Walk& w) {
+  by_head(w, [](i64, i64) {});
+}
+
+void gdn_ba(Walk& w) {
+  const GdnConfig& g = w.m.gdn;
+  const i64 each = g.value_heads / g.key_heads;
+  for (i64 h = w.t * g.key_heads / w.T; h < (w.t + 1) * g.key_heads / w.T; h++)
+    for (int slot : {0, 1})
+      for (i64 v = 0; v < each; v++) w.row(slot, h * each + v);
+  w.finish_rows();
+}
+
 // x begins at row `x`; B and C follow.
 void mamba_channels(Walk& w, i64 x) {
   const MambaConfig& b = w.m.mamba;
@@ -333,6 +394,7 @@ const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"column_transposed", column_transposed},
     {"column_swapped", column_swapped},
     {"column_by_group", column_by_group},
+    {"column_joined", column_joined},
     {"replicate_row", replicate_row},
     {"replicate_slice", replicate_slice},
     {"replicate_transposed", replicate_transposed},
@@ -341,6 +403,7 @@ const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"zero_centered_norm", zero_centered_norm},
     {"vocab", vocab},
     {"qkv", qkv},
+    {"qkv_gates_by_head", qkv_gates_by_head},
     {"qkv_joined", qkv_joined},
     {"qkv_head_gates", qkv_head_gates},
     {"qkv_keys_as_values", qkv_keys_as_values},
@@ -362,6 +425,9 @@ const std::map<std::string_view, void (*)(Walk&)> kNaive = {
     {"gdn_in_proj", gdn_in_proj},
     {"gdn_in_proj_grouped", gdn_in_proj_grouped},
     {"gdn_conv", gdn_conv},
+    {"gdn_qkvz", gdn_qkvz},
+    {"gdn_ba", gdn_ba},
+    {"gdn_conv_by_head", gdn_conv_by_head},
     {"mamba_in_proj", mamba_in_proj},
     {"mamba_conv", mamba_conv},
 };

@@ -2,6 +2,7 @@
 #include "core/base/text.h"
 #include "mappings/config.h"
 
+#include <algorithm>
 #include <map>
 
 namespace mckpt::impl {
@@ -20,6 +21,22 @@ Cases column(std::string_view rule) {
       cases.push_back({rule, {}, {{n * parts, 1, 3}}, parts});
       for (i64 columns : kWidths) cases.push_back({rule, {}, {{n * parts, columns}}, parts});
     }
+  return cases;
+}
+
+// Parts that end inside a cell, and cells that end inside a part; the last part is the shorter one.
+Cases joined(std::string_view rule) {
+  Cases cases;
+  for (i64 parts : kParts)
+    for (i64 n : {1, 2, 3, 5})
+      for (i64 pieces : {1, 2, 3, 5})
+        for (i64 columns : kWidths) {
+          const i64 rows = n * parts, each = (rows + pieces - 1) / pieces;
+          std::vector<Shape> sources;
+          for (i64 first = 0; first < rows; first += each)
+            sources.push_back({std::min(each, rows - first), columns});
+          cases.push_back({rule, {}, sources, parts});
+        }
   return cases;
 }
 
@@ -85,10 +102,10 @@ Cases attention(std::string_view rule) {
                 if (dim == 2 || hidden == 1 || (gate && groups == 6)) continue;
               RuleCase c{
                   rule, attention_model(heads, groups, dim, hidden == 0 ? 7 : hidden, gate), {}, parts};
-              for (i64 rows : rule == "qkv"                  ? std::vector<i64>{q, kv, kv}
-                              : rule == "qkv_keys_as_values" ? std::vector<i64>{q, kv}
-                              : rule == "qkv_queries_only"   ? std::vector<i64>{q}
-                                                             : std::vector<i64>{q + 2 * kv})
+              for (i64 rows : rule == "qkv" || rule == "qkv_gates_by_head" ? std::vector<i64>{q, kv, kv}
+                              : rule == "qkv_keys_as_values"               ? std::vector<i64>{q, kv}
+                              : rule == "qkv_queries_only"                 ? std::vector<i64>{q}
+                                                                           : std::vector<i64>{q + 2 * kv})
                 c.sources.push_back(hidden == 0 ? Shape{rows} : Shape{rows, hidden});
               cases.push_back(std::move(c));
             }
@@ -245,12 +262,16 @@ Cases gdn(std::string_view rule) {
               i64 nk = keys * parts, nv = nk * values, qk = nk * dk, v = nv * dv;
               ModelConfig model = gdn_model(nk, nv, dk, dv, hidden, 1 + hidden);
               std::vector<Shape> sources;
-              if (rule == "gdn_conv") {
+              if (rule.starts_with("gdn_conv")) {
                 sources = {hidden == 0 ? Shape{2 * qk + v} : Shape{2 * qk + v, 1, 1 + hidden}};
               } else if (hidden == 0) {
                 continue;
               } else if (rule == "gdn_in_proj") {
                 sources = {{2 * qk + v, hidden}, {v, hidden}, {nv, hidden}, {nv, hidden}};
+              } else if (rule == "gdn_qkvz") {
+                sources = {{2 * qk + v, hidden}, {v, hidden}};
+              } else if (rule == "gdn_ba") {
+                sources = {{nv, hidden}, {nv, hidden}};
               } else {
                 sources = {{2 * qk + 2 * v, hidden}, {2 * nv, hidden}};
               }
@@ -285,6 +306,7 @@ const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"column_transposed", turned},
     {"column_swapped", swapped},
     {"column_by_group", by_group},
+    {"column_joined", joined},
     {"replicate_row", only_row},
     {"replicate_slice", slices},
     {"replicate_transposed", whole_matrix},
@@ -293,6 +315,7 @@ const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"zero_centered_norm", replicate},
     {"vocab", vocab},
     {"qkv", attention_and_values},
+    {"qkv_gates_by_head", attention_and_values},
     {"qkv_joined", attention},
     {"qkv_head_gates", attention_with_gates},
     {"qkv_keys_as_values", attention},
@@ -314,6 +337,9 @@ const std::map<std::string_view, Cases (*)(std::string_view)> kCases = {
     {"gdn_in_proj", gdn},
     {"gdn_in_proj_grouped", gdn},
     {"gdn_conv", gdn},
+    {"gdn_qkvz", gdn},
+    {"gdn_ba", gdn},
+    {"gdn_conv_by_head", gdn},
     {"mamba_in_proj", mamba},
     {"mamba_conv", mamba},
 };

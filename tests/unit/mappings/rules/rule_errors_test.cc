@@ -106,6 +106,9 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
        "number, found 0"},
       {{"qkv", attention_model(kHuge, kHuge, 4, 3), {{8, 3}, {4, 3}, {4, 3}}, 1},
        "MC0101 the number of rows of the queries does not fit 63 bits: found 4611686018427387904 * 4"},
+      {{"qkv_gates_by_head", attention_model(4, 2, 2, 3, true), {{8, 3}, {4, 3}, {4, 3}}, 1},
+       "MC2011 q_proj does not have the shape of query heads * head size * 2 (an output gate for each): expected "
+       "[16, 3], found [8, 3]"},
       {{"qkv_keys_as_values", attention_model(4, 2, 2, 3), {{8, 3}, {8, 3}}, 1},
        "MC2011 k_proj does not have the shape of key-value groups * head size: expected [4, 3], found [8, "
        "3]"},
@@ -193,6 +196,19 @@ TEST(RuleErrors, NameTheNumberTheRoleAndBothSides) {
        "4], "
        "found "
        "[12, 1, 3]"},
+      {{"gdn_qkvz", gdn_model(2, 4, 2, 1, 3), {{12, 3}, {8, 3}}, 1},
+       "MC2011 in_proj_z does not have the shape of value heads * size: expected [4, 3], found [8, 3]"},
+      {{"gdn_ba", gdn_model(2, 4, 2, 1, 3), {{4, 3}, {4, 3}}, 4},
+       "MC0201 the number of linear-attention key heads does not divide by the parallel size: expected a "
+       "multiple of 4, found 2"},
+      {{"gdn_conv_by_head", gdn_model(2, 4, 2, 1, 3, 4), {{12, 1, 3}}, 1},
+       "MC2011 conv1d does not have the shape of 2 * key heads * size + value heads * size: expected [12, 1, "
+       "4], found [12, 1, 3]"},
+      {{"column_joined", {}, {{3, 2}, {2, 4}}, 1},
+       "MC2011 weight does not have the shape of the first part but for its rows: expected [2, 2], found [2, 4]"},
+      {{"column_joined", {}, {{3, 2}, {2, 2}}, 2},
+       "MC0201 the number of rows of all parts does not divide by the parallel size: expected a multiple of 2, "
+       "found 5"},
       {{"mamba_in_proj", mamba_model(4, 1, 2, 3, 2), {{23, 2}}, 1},
        "MC2011 in_proj does not have the shape of 2 * heads * head size + 2 * groups * state + heads: "
        "expected "
@@ -224,7 +240,7 @@ TEST(RuleErrors, SeeEveryDimensionOfEverySource) {
   auto takes_any = [](std::string_view rule, int d) {
     return rule == "column" || rule == "row" || rule == "replicate" || rule == "zero_centered_norm" ||
            rule == "replicate_slice" || rule == "replicate_transposed" || rule == "column_transposed" ||
-           rule == "column_swapped" ||
+           rule == "column_swapped" || rule == "column_joined" ||
            ((rule == "vocab" || rule == "replicate_row" || rule == "gated_mlp_joined") && d == 1);
   };
   for (const Rule& rule : all_rules())

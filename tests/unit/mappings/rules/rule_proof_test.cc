@@ -102,6 +102,7 @@ TEST(EveryRule, SharesOutTheRealModels) {
       {"expert_row_transposed", moe_model(128, 2880, 2880), {{128, 2880, 2880}}, 8, 128},
       {"expert_row", moe_model(256, 512, 2048), {{256, 2048, 512}}, 2, 256},
       {"gdn_in_proj_grouped", gdn_model(16, 32, 128, 128, 2048), {{12'288, 2048}, {64, 2048}}, 8},
+      {"gdn_qkvz", gdn_model(16, 32, 128, 128, 2048), {{8192, 2048}, {4096, 2048}}, 8},
       {"mamba_in_proj", mamba_model(128, 64, 8, 128, 4096), {{18'560, 4096}}, 8},
       {"mamba_conv", mamba_model(128, 64, 8, 128, 4096), {{10'240, 1, 4}}, 8},
   };
@@ -189,6 +190,7 @@ Holding as_rule(const RuleCase& c, i64 part, i64 expert) {
   }
 }
 
+constexpr char kConv[] = "gdn_conv", kQkv[] = "qkv";
 constexpr char kColumn[] = "column", kReplicate[] = "replicate", kGated[] = "gated_expert";
 constexpr char kTransposed[] = "gated_expert_transposed", kInterleaved[] = "gated_expert_interleaved";
 constexpr char kInterleavedRows[] = "gated_expert_interleaved_rows", kRow[] = "expert_row";
@@ -279,6 +281,10 @@ Holding swap_sections(const RuleCase& c, i64 part, i64 expert) {
   return swap_rows(std::move(h), starts[a], starts[b], std::min(sizes[a], sizes[b]) / c.parts);
 }
 
+Holding betas_for_alphas(const RuleCase& c, i64 part, i64 expert) {
+  return swap_slots(hold_case(c, part, expert), 0, 1);
+}
+
 // The rows of the cell's key heads as the file has them.
 Holding as_in_the_file(const RuleCase& c, i64 part, i64 expert) {
   Holding h = hold_case(c, part, expert);
@@ -288,6 +294,13 @@ Holding as_in_the_file(const RuleCase& c, i64 part, i64 expert) {
     runs.back().length += run.items();
   }
   h.runs = std::move(runs);
+  return h;
+}
+
+// The parts in reverse, whose rows then are in another order.
+Holding parts_in_reverse(const RuleCase& c, i64 part, i64 expert) {
+  Holding h = hold_case(c, part, expert);
+  std::reverse(h.runs.begin(), h.runs.end());
   return h;
 }
 
@@ -339,6 +352,9 @@ const std::vector<Mutation> kMutations = {
     {"qkv_queries_only", "not by group", ungrouped},
     {"qkv_queries_only", "two heads exchanged", first_two_heads},
     {"head_norm_of_ones", "zeros", without_addend},
+    {"qkv_gates_by_head", "not by group", ungrouped},
+    {"qkv_gates_by_head", "keys for values", keys_for_values},
+    {"qkv_gates_by_head", "all gates behind all queries", as_rule<kQkv>},
     {"qkv_joined", "keys for values", keys_for_values},
     {"qkv_joined", "not by group", ungrouped},
     {"qkv_joined", "two heads exchanged", first_two_heads},
@@ -390,6 +406,15 @@ const std::vector<Mutation> kMutations = {
     {"gdn_conv", "q for k", swap_sections<0, 1>},
     {"gdn_conv", "k for v", swap_sections<1, 2>},
     {"gdn_conv", "concatenated, then cut", plain_cut},
+    {"column_joined", "cells in reverse", reversed_cells},
+    {"column_joined", "parts in reverse", parts_in_reverse},
+    {"gdn_qkvz", "sections as the file has them", as_in_the_file},
+    {"gdn_qkvz", "not by head", ungrouped},
+    {"gdn_qkvz", "cells in reverse", reversed_cells},
+    {"gdn_ba", "not by head", ungrouped},
+    {"gdn_ba", "beta for alpha", betas_for_alphas},
+    {"gdn_conv_by_head", "not by head", ungrouped},
+    {"gdn_conv_by_head", "as a plain convolution", as_rule<kConv>},
     {"mamba_in_proj", "z for x", swap_sections<0, 1>},
     {"mamba_in_proj", "B for C", swap_sections<2, 3>},
     {"mamba_in_proj", "x for B", swap_sections<1, 2>},
