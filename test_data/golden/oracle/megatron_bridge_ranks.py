@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes what each rank of Megatron-Bridge holds of a tiny model. usage: megatron_bridge_ranks.py OUT MODEL... [--grids TP,EP,PP,ETP[,WORLD]...]"""
-from oracle_ranks import main  # isort: skip  (before torch's users)
+from oracle_ranks import main_of_ranks  # isort: skip  (before torch's users)
 import os
 
 import torch
@@ -57,4 +57,4 @@ def exported(bridge, models):
 
 
 if __name__ == "__main__":
-    main(built, exported)
+    main_of_ranks(built, exported)

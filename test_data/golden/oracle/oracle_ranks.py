@@ -1,5 +1,6 @@
 """Ranks of the oracles of this folder, as processes over gloo: the tensors that each holds, those that it hands to
-dist_checkpointing, and the save as torch reads it back, in the form that pack_families.py takes.
+dist_checkpointing, and the save as torch reads it back, in the form that pack_families.py takes. megatron_fsdp_saves.py has
+other work for such ranks.
 
 OUT/MODEL/hf is made by tiny_models.py. Beside it come tpT_cpC_epE[_etpX][_ppP].json; of several ranks with etp 1
 OUT/torch_dist/MODEL.tpT_cpC_epE.json, too, and .dcp.json. A grid ends with a plain export, compared with the file bit by bit.
@@ -104,18 +105,26 @@ def differences(got, model_dir):
     return {"hf_tensors": len(file), "exported": len(got), "bitwise_equal": len(file) - len(bad), "bad": bad, "extra": [n for n in got if n not in file]}
 
 
-def rank_main(rank, world, built, exported, grid, model_dir, out, opts, store):
+def join(rank, world, grid, store):
+    """Makes the process a rank of the grid."""
     os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world), LOCAL_WORLD_SIZE=str(world))
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{store}/store", rank=rank, world_size=world)
     mpu.initialize_model_parallel(tensor_model_parallel_size=grid["tp"], pipeline_model_parallel_size=grid["pp"], context_parallel_size=grid["cp"],
                                   expert_model_parallel_size=grid["ep"], expert_tensor_parallel_size=grid["etp"])
     model_parallel_cuda_manual_seed(1)
+
+
+def coordinates():
+    return {"tp": mpu.get_tensor_model_parallel_rank(), "pp": mpu.get_pipeline_model_parallel_rank(), "cp": mpu.get_context_parallel_rank(),
+            "dp": mpu.get_data_parallel_rank(), "ep": mpu.get_expert_model_parallel_rank(), "etp": mpu.get_expert_tensor_parallel_rank()}
+
+
+def rank_main(rank, world, built, exported, grid, model_dir, out, opts, store):
+    join(rank, world, grid, store)
     handle, models = built(model_dir, grid, opts)
     (model,) = models
-    mine = {"rank": rank, "coords": {"tp": mpu.get_tensor_model_parallel_rank(), "pp": mpu.get_pipeline_model_parallel_rank(), "cp": mpu.get_context_parallel_rank(),
-                                     "dp": mpu.get_data_parallel_rank(), "ep": mpu.get_expert_model_parallel_rank(), "etp": mpu.get_expert_tensor_parallel_rank()},
-            **held_by(model)}
+    mine = {"rank": rank, "coords": coordinates(), **held_by(model)}
     shards = problem = None
     saves = world > 1 and grid["etp"] == 1  # pack.py's names of saves have no etp
     if saves:
@@ -155,7 +164,8 @@ def rank_main(rank, world, built, exported, grid, model_dir, out, opts, store):
     dist.barrier()
 
 
-def run(world, *arguments):
+def run(world, in_rank, *arguments):
+    """Whether in_rank(rank, world, *arguments, a folder that is removed) came to its end in so many processes."""
     store = tempfile.mkdtemp()
     children = []
     for rank in range(world):
@@ -163,7 +173,7 @@ def run(world, *arguments):
         if not pid:
             status = 1
             try:
-                rank_main(rank, world, *arguments, store)
+                in_rank(rank, world, *arguments, store)
                 status = 0
             except BaseException:
                 print(f"[rank {rank}] {traceback.format_exc()[-3000:]}" if rank == 0 else "", file=sys.stderr)
@@ -185,8 +195,8 @@ def run(world, *arguments):
     return not failed
 
 
-def main(built, exported):
-    """built(model_dir, grid, opts): a handle and the rank's models with their weights; exported(handle, models): name -> tensor."""
+def main(in_rank, grids_of):
+    """in_rank(rank, world, grid, model_dir, out, opts, store) in the ranks of each grid "TP,EP,PP,ETP[,WORLD]" of each model."""
     parser = argparse.ArgumentParser()
     parser.add_argument("out")
     parser.add_argument("models", nargs="+")
@@ -198,8 +208,13 @@ def main(built, exported):
         folder = os.path.abspath(f"{options.out}/{name}/hf")
         if not os.path.exists(f"{folder}/model.safetensors"):
             tiny_models.write(name, folder)
-        for text in options.grids or model.grids:
+        for text in options.grids or grids_of(model):
             tp, ep, pp, etp, *world = map(int, text.split(","))
             grid = {"tp": tp, "cp": 1, "ep": ep, "etp": etp, "pp": pp}
-            good &= run(world[0] if world else max(tp * pp, ep * etp * pp), built, exported, grid, folder, options.out, model.opts)
+            good &= run(world[0] if world else max(tp * pp, ep * etp * pp), in_rank, grid, folder, options.out, model.opts)
     sys.exit(not good)
+
+
+def main_of_ranks(built, exported):
+    """built(model_dir, grid, opts): a handle and the rank's models with their weights; exported(handle, models): name -> tensor."""
+    main(lambda rank, world, *rest: rank_main(rank, world, built, exported, *rest), lambda model: model.grids)

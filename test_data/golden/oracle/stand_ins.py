@@ -4,6 +4,7 @@ Real stay all modules that allocate parameters, all groups of ranks (over gloo) 
 forward pass is run. Stand-ins are the compiled extensions of TransformerEngine (a name of them is a fake) and the device:
 where code says "cuda", it gets "cpu".
 """
+import contextlib
 import enum
 import importlib.machinery
 import importlib.util
@@ -102,9 +103,28 @@ def no_gpu():
     class Stream:
         def __init__(self, *a, **k):
             pass
+
+        def wait_stream(self, *a):
+            pass
+
+        def synchronize(self):
+            pass
     torch.cuda.Stream = torch.cuda.Event = Stream
     torch.cuda.current_stream = torch.cuda.default_stream = lambda *a: Stream()
+    torch.cuda.stream = lambda *a: contextlib.nullcontext()
     OnTheHost().__enter__()
+
+
+def no_gpu_for_fsdp():
+    """Megatron-FSDP names the GPU in a device and in its meshes."""
+    from megatron.core.distributed.fsdp.src.megatron_fsdp import megatron_fsdp
+    from torch.distributed import DeviceMesh
+
+    shim = types.ModuleType("torch")
+    shim.__dict__.update(torch.__dict__, device=lambda *a: torch.device("cpu"))
+    megatron_fsdp.torch = shim
+    real = DeviceMesh.from_group
+    DeviceMesh.from_group = staticmethod(lambda *a, **k: real(*a, **{**k, "device_type": "cpu"}))
 
 
 no_gpu()

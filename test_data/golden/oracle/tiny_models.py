@@ -20,6 +20,7 @@ class Model:
     architecture: str
     config: dict
     grids: list
+    fsdp: list = dataclasses.field(default_factory=list)  # grids of megatron_fsdp_saves.py
     opts: dict = dataclasses.field(default_factory=dict)
     # Where transformers has no class of that name: the one with the same tensors, and the entries of config.json that have another name there.
     same_tensors: str = ""
@@ -114,7 +115,7 @@ MODELS = {
         vision_config=VISION | dict(intermediate_size=40, image_size=[28, 28], patch_size=[14, 14], attention_bias=True, use_qk_norm=False),
         text_config=dict(model_type="qwen2", vocab_size=136, hidden_size=48, intermediate_size=88, num_hidden_layers=4, num_attention_heads=8,
                          num_key_value_heads=4, max_position_embeddings=128, tie_word_embeddings=False),
-        image_token_id=5, tie_word_embeddings=False), ["1,1,1,1", "2,1,1,1", "4,1,1,1", "1,1,2,1"]),
+        image_token_id=5, tie_word_embeddings=False), ["1,1,1,1", "2,1,1,1", "4,1,1,1", "1,1,2,1"], ["1,1,1,1,3"]),
     "internvl_b": Model("InternVLForConditionalGeneration", dict(
         vision_config=VISION | dict(intermediate_size=56, image_size=[42, 42], patch_size=[14, 14], attention_bias=False, use_qk_norm=True,
                                     use_mean_pooling=False, norm_type="rms_norm", num_hidden_layers=3),
@@ -133,7 +134,7 @@ MODELS = {
         text_config=dict(vocab_size=136, hidden_size=48, intermediate_size=40, intermediate_size_mlp=88, num_hidden_layers=4, num_attention_heads=8,
                          num_key_value_heads=4, head_dim=10, num_local_experts=8, num_experts_per_tok=1, interleave_moe_layer_step=2, use_qk_norm=True,
                          max_position_embeddings=128, tie_word_embeddings=False, attn_temperature_tuning=False, attention_chunk_size=64)),
-        ["1,1,1,1", "2,4,1,1", "2,2,2,1", "2,2,1,2"]),
+        ["1,1,1,1", "2,4,1,1", "2,2,2,1", "2,2,1,2"], ["2,1,1,1,4"]),
     "llama4_b": Model("Llama4ForConditionalGeneration", dict(
         vision_config=VISION | dict(intermediate_size=96, image_size=42, patch_size=14, vision_output_dim=64, projector_input_dim=64,
                                     projector_output_dim=64, pixel_shuffle_ratio=0.5, num_hidden_layers=3),
@@ -145,7 +146,7 @@ MODELS = {
         vision_config=VISION | dict(intermediate_size=40, patch_size=14, pos_emb_height=4, pos_emb_width=5, max_position_embeddings=20),
         text_config=dict(vocab_size=136, hidden_size=48, intermediate_size=88, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=4,
                          head_dim=10, max_position_embeddings=128, sliding_window=16, rope_parameters=dict(ROPE)),
-        out_hidden_size=96, projector_hidden_size=56), ["1,1,1,1", "2,1,1,1", "4,1,1,1", "2,1,2,1"]),
+        out_hidden_size=96, projector_hidden_size=56), ["1,1,1,1", "2,1,1,1", "4,1,1,1", "2,1,2,1"], ["2,1,1,1,4"]),
     # The config and its class are on the hub; transformers' DeepSeek-V3 has the same tensors. The second has experts in all layers, and a vocabulary that tp 2 pads.
     **{name: Model("SarvamMLAForCausalLM", dict(
         model_type="sarvam_mla", vocab_size=vocabulary, hidden_size=40, intermediate_size=72, moe_intermediate_size=28, num_hidden_layers=4, num_attention_heads=12,
