@@ -12,7 +12,7 @@
 namespace mckpt::impl {
 
 bool has_turned_sides(const Store& a, const Store& b) {
-  return is_sharded(b) && is_own_source(a) && !has_megatron_names(a) && has_megatron_names(b);
+  return is_sharded(b) && is_model_without_config(a) && !has_megatron_names(a) && has_megatron_names(b);
 }
 
 void turn_sides(VerifyReport& report, const VerifyReport& before, const std::string& root, bool values) {

@@ -223,8 +223,9 @@ void verify_store_at(const std::string& path, const Store& store, const VerifyOp
     if (parts.checkpoints.size() > 1 && !options.compare.opening.assets)
       return verify_parts(path, std::move(parts), options, observer, report);
   }
-  NameSet<std::string> judged = check_checkpoint(store, "verify", options.threads, observer, report,
-                                                 options.compare.opening.assets, options.compare.model_dict);
+  NameSet<std::string> judged =
+      check_checkpoint(store, "verify", options.threads, observer, report,
+                       {.assets = options.compare.opening.assets, .model_dict = options.compare.model_dict});
   note_shards(store, report);
   note_optimizer(path, store, report);
   // A damaged file that is therefore not a part of the checkpoint is not read a second time.

@@ -101,7 +101,8 @@ DcpItem read_legacy_item(const ByteSource& record, DType dtype, std::span<const 
   TorchFile file = read_torch_legacy(record);
   const TorchTable& table = file.table;
   for (const Finding& f : table.findings()) throw Error(f.code, f.message);
-  if (table.size() != 1 || !is_torch_tensor(table.pickle()->root()))
+  // Behind it are the values that it carries, of which a chunk needs none.
+  if (table.size() == 0 || !is_torch_tensor(table.pickle()->root()))
     throw Error(Code::kItemMismatch, "the record is not one tensor")
         .expected("a tensor")
         .found(counted(table.size(), "tensor"));

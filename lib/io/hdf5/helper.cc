@@ -237,6 +237,9 @@ std::string hdf5_helper_version(const std::string& program) {
 }
 
 std::vector<u8> ask_hdf5_helper(const InputFile& file, i64 superblock, std::span<const std::string> folders) {
+  if (file.fd() < 0)
+    throw Error(Code::kUnsupportedHdf5, "an HDF5 file inside an archive, which HDF5 cannot open")
+        .help("`mckpt convert from-hdf5` makes the files of the archive again");
   std::string program = found_helper(folders, "this is an HDF5 file");
   i64 cpu_ms = std::min(kMostMs, kLeastMs + (file.size() >> 10) * kMsPerMiB / 1024);
   i64 answer = kLeastAnswerBytes + kAnswerPerByte * std::min(file.size(), kMostAnswerBytes);

@@ -250,7 +250,9 @@ std::string_view HeaderJson::number() {
 
 i64 HeaderJson::integer() {
   i64 value = 0;
-  if (std::string fault = json_integer_fault(number(), value); !fault.empty()) fail(fault);
+  const std::string_view text = number();
+  if (text == "-0") fail("an integer is expected, not -0, which is a float");
+  if (std::string fault = json_integer_fault(text, value); !fault.empty()) fail(fault);
   return value;
 }
 

@@ -38,7 +38,9 @@ class HeaderJson {
   bool next_item();  // false: the array has ended
   std::string_view string();
   std::string_view number();  // as it is written
-  i64 integer();              // throws for a fraction, an exponent, or what does not fit 63 bits
+  // Throws for a fraction, an exponent, -0, which the safetensors library reads as a float, and for a number that
+  // does not fit 63 bits.
+  i64 integer();
   bool boolean();
   void null();
   void skip();  // a value of any type, checked like any other

@@ -123,8 +123,9 @@ void SafetensorsTable::read_entries() {
   findings_ = odd_.take();
 }
 
-// Strings only, as the format says.
+// Strings only, as the format says. To the safetensors library null is no metadata.
 void SafetensorsTable::read_metadata() {
+  if (json_->peek() == JsonType::kNull) return json_->null();
   if (json_->peek() != JsonType::kObject) json_->fail("__metadata__ is not an object of strings");
   std::string_view key;
   for (json_->begin_object(); json_->next_key(key);) {

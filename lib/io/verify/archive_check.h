@@ -2,7 +2,8 @@
 // tensors that are in the files of the checkpoint.
 //
 //   sums       every row of the index, and all other bytes of the HDF5 files
-//   datasets   each tensor of the store: type, shape, and for each chunk the place of its data, as HDF5 has them
+//   datasets   each tensor of the store: type, shape, and for each chunk the place of its data, as HDF5 has them;
+//              for the checkpoint that was archived, since others among its files have no datasets
 #pragma once
 
 #include <functional>

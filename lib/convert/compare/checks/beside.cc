@@ -15,6 +15,7 @@
 #include "convert/compare/checks/ranks.h"
 #include "convert/compare/checks/unknown_files.h"
 #include "core/base/error.h"
+#include "io/archive/archive.h"
 #include "io/copy/observed_sink.h"
 #include "io/file/folder.h"
 #include "io/file/hub_cache.h"
@@ -36,7 +37,17 @@ namespace {
 constexpr i64 kMostBytes = i64{1} << 30;
 
 // Errors because of which a file cannot be checked, but which are not faults of the file.
-bool is_unknown(Code code) { return code == Code::kUnsupportedTorchFile || code == Code::kModuleMissing; }
+bool is_unknown(Code code) {
+  return code == Code::kUnsupportedTorchFile || code == Code::kUnsupportedHdf5 ||
+         code == Code::kModuleMissing;
+}
+
+// Whether both paths lead into one archive.
+bool is_in_archive_of(const std::string& path, const std::string& other, const OpenOptions& opening) {
+  const std::optional<ArchivePlace> place = find_in_archive(path, opening);
+  const std::optional<ArchivePlace> around = place ? find_in_archive(other, opening) : std::nullopt;
+  return around && place->archive == around->archive;
+}
 
 // One walk: look() adds findings, finish() adds the check to the report.
 class BesideCheck {
@@ -128,7 +139,8 @@ class BesideCheck {
       return look_at_pickle(path, name);
     std::unique_ptr<Store> store = open_store(path, opening_);
     VerifyReport report;
-    NameSet<std::string> judged = check_checkpoint(*store, cat("verify ", name), threads_, observer_, report);
+    NameSet<std::string> judged = check_checkpoint(*store, cat("verify ", name), threads_, observer_, report,
+                                                   {.archive = !is_in_archive_of(path, root_, opening_)});
     std::string inside = store->root().starts_with(path) ? store->root().substr(path.size()) : "";
     // Pieces of one rank leave holes where the pieces of the others are: the warning says that they are
     // alone.
@@ -178,9 +190,7 @@ class BesideCheck {
 }  // namespace
 
 NameSet<std::string> check_checkpoint(const Store& store, const std::string& phase, int threads,
-                                      Observer& observer, VerifyReport& report,
-                                      const std::optional<std::string>& assets,
-                                      const std::string& model_dict) {
+                                      Observer& observer, VerifyReport& report, const CheckedAs& as) {
   observer.begin(phase, verify_bytes(store));
   report = verify_store(store, threads, [&](i64 bytes) {
     check_stop(observer);
@@ -192,19 +202,20 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   check_merged_adapter(
       store, threads, [&](i64) { check_stop(observer); }, report);
   check_manifest(store, threads, judged, report);
-  check_archive(
-      store, threads, [&] { check_stop(observer); }, report);
+  if (as.archive)
+    check_archive(
+        store, threads, [&] { check_stop(observer); }, report);
   // The digests of the manifest are sums of all bytes.
   auto named = [&](std::string_view name) { return std::ranges::find(report.checks, name, &Check::name); };
   if (auto m = named("manifest"); m != report.checks.end() && m->count > 0) named("crc32")->note.clear();
-  if (assets)
-    check_by_assets(store, *assets, model_dict, threads, report);
+  if (as.assets)
+    check_by_assets(store, *as.assets, as.model_dict, threads, report);
   else if (!check_model_folder(store, threads, report))
     check_own_config(store, threads, report);
   check_quantized(store, threads, report);
   if (is_sound(store) && (store.driver().dialect || store.driver().zero))
     check_main_weights(store, threads, observer, report);
-  check_ranks(store, assets, threads, observer, report);
+  check_ranks(store, as.assets, threads, observer, report);
   const bool done = std::ranges::find(report.checks, "groups", &Check::name) != report.checks.end();
   if (!done && is_sound(store)) check_optimizer(store, report);
   return judged;

@@ -22,15 +22,19 @@ struct Beside;
 struct OpenOptions;
 struct VerifyReport;
 
+// How a checkpoint is checked; plain values.
+struct CheckedAs {
+  std::optional<std::string>
+      assets{};              // the folder of the model whose tensors it must have, with a config.json
+  std::string model_dict{};  // which dict of the save they are in; empty: it is found
+  bool archive = true;       // whether the archive that it is in is checked: once for all that it has
+};
+
 // Makes the report of one checkpoint: its store, its assets and its manifest. Returns the files that were
-// checked, relative to the store's root. `phase`: the name of the work for the observer. `assets`: the folder
-// of the model whose tensors the checkpoint must have; it has a config.json. `model_dict`: which dict of
-// the save they are in; empty: it is found. Throws kInterrupted, and kUsage for a dict where none is looked
-// at.
+// checked, relative to the store's root. `phase`: the name of the work for the observer. Throws kInterrupted,
+// and kUsage for a dict where none is looked at.
 NameSet<std::string> check_checkpoint(const Store& store, const std::string& phase, int threads,
-                                      Observer& observer, VerifyReport& report,
-                                      const std::optional<std::string>& assets = {},
-                                      const std::string& model_dict = "");
+                                      Observer& observer, VerifyReport& report, const CheckedAs& as = {});
 
 // Adds the check, if anything beside the checkpoint was read, and lists what was not read. `store`: the
 // checkpoint at `path`. `seen`: files, relative to the root of the store, that other checks have read.

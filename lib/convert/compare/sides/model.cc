@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/adapter/adapted_store.h"
+#include "hf/folder/model_folder.h"
 #include "hf/model.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/file/folder.h"
@@ -27,10 +28,13 @@ Opened table_of(const Store& tested, std::unique_ptr<Store> source, const std::s
   how.how.accept = options.opening.accept, how.how.model = options.opening.model;
   how.how.model.kept_map = kept_map(tested);
   how.how.model.bad_numbers = BadNumbers::kShow;
-  if (is_own_source(*source)) {
+  if (is_model_without_config(*source)) {
     how.how.assets = options.opening.assets;
     how.model_dict = options.model_dict;
     if (std::string own = own_assets(tested); !how.how.assets && !own.empty()) how.how.assets = own;
+    // Files of safetensors alone are opened as models, and nobody looks around them.
+    const bool alone = source->driver().hf_weights && !how.how.assets;
+    if (alone) how.how.assets = model_folder_beside(*source, path).path;
   }
   return open_table(std::move(source), how);
 }

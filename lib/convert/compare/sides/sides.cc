@@ -34,7 +34,8 @@ void refuse_single_file(const Store& model) {
   throw Error(Code::kUnknownFormat, "a sharded checkpoint cannot be compared with a single file")
       .file(model.root())
       .expected("another sharded checkpoint, or the folder of a Hugging Face model with its config.json")
-      .found(cat("a file, ", format_text(model.format())));
+      .found(cat("a file, ", format_text(model.format())))
+      .help("`assets` names the folder with the config.json of the model");
 }
 
 // Neither side has the names of Megatron. `table_is_read`: what conversions leave out is looked up in the
@@ -115,6 +116,8 @@ bool is_sharded(const Store& store) { return dcp_dialect(store).has_value() || s
 
 bool is_own_source(const Store& store) { return !store.driver().hf_weights && has_own_names(store); }
 
+bool is_model_without_config(const Store& store) { return !store.driver().hf_folder && has_own_names(store); }
+
 Sides plain_sides(std::unique_ptr<Store> tested, std::unique_ptr<Store> source) {
   const std::string tested_root = tested->root(), source_root = source->root();
   Sides out{.tested = open_plain(std::move(tested), tested_root, {}),
@@ -131,7 +134,7 @@ Sides open_sides(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, c
                            kOneSideHasObjects);
   }
   const bool tested_sharded = is_sharded(*tested), source_sharded = is_sharded(*source);
-  if (tested_sharded && has_megatron_names(*tested) && is_own_source(*source) &&
+  if (tested_sharded && has_megatron_names(*tested) && is_model_without_config(*source) &&
       is_known_model(*tested, *source, paths.source, options))
     return without_objects(sides_of_import(std::move(tested), std::move(source), paths, options),
                            kArgsAreMade);

@@ -14,9 +14,11 @@ namespace {
 
 using Kind = PickleValue::Kind;
 
-constexpr int kMostWrappings = 8;                 // parameters of tensors of types of ...
 constexpr i64 kParameterArgs = 3;                 // of torch's _rebuild_parameter, at least
 constexpr i64 kMostExpandedBytes = i64{1} << 30;  // of a view that repeats its storage
+
+// The two fields of a DTensor.
+constexpr std::string_view kLocalTensor = "_local_tensor", kSpec = "_spec";
 
 // Whether the call makes a DTensor; other wrapper subclasses are not tensors to us.
 bool is_dtensor(const TorchCall& r) {
@@ -104,9 +106,9 @@ TorchTensor read_tensor(PickleValue v, int depth, TorchMeshes& meshes) {
 
 // The local tensor, and the layout of the whole.
 TorchTensor read_dtensor(const TorchCall& r, int depth, TorchMeshes& meshes) {
-  TorchTensor t = read_tensor(state_field(r.state, "_local_tensor"), depth, meshes);
+  TorchTensor t = read_tensor(state_field(r.state, kLocalTensor), depth, meshes);
   if (t.sharding) throw Error(Code::kBadPickle, "a DTensor is made of DTensors");
-  t.sharding = read_torch_sharding(state_field(r.state, "_spec"), meshes);
+  t.sharding = read_torch_sharding(state_field(r.state, kSpec), meshes);
   t.sharding->global = torch_integers(r.args.at(2), "the size of a DTensor");
   Shape global(t.sharding->global);  // throws when it is none
   // A rank outside of the mesh has an empty tensor of one dimension.
@@ -152,6 +154,16 @@ std::vector<TorchTensor> boxes_of(const TorchCall& r, const TorchTensor& local) 
 }
 
 }  // namespace
+
+PickleValue wrapped_tensor(const TorchCall& call) {
+  if (call.function == Known::kRebuildParameter) return call.args.at(0);
+  return is_dtensor(call) ? state_field(call.state, kLocalTensor) : PickleValue();
+}
+
+bool places_a_tensor(const TorchCall& call, std::string_view field) {
+  if (is_dtensor(call)) return field == kLocalTensor || field == kSpec;
+  return has_boxes(call) && std::ranges::find(kBoxFields, field) != std::end(kBoxFields);
+}
 
 bool is_torch_tensor(PickleValue v) {
   for (int depth = 0; depth < kMostWrappings; depth++) {

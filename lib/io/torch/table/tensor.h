@@ -20,6 +20,9 @@
 namespace mckpt::impl {
 
 class PickleValue;
+struct TorchCall;
+
+constexpr int kMostWrappings = 8;  // of a tensor: parameters of tensors of types of ...
 
 // A storage as its persistent id names it:
 //
@@ -53,6 +56,10 @@ std::string_view unsupported_tensor(PickleValue v);
 TorchTensor read_torch_tensor(PickleValue v, TorchMeshes& meshes);
 // The tensors of a value: one, or of a ShardedTensor the shards of this rank. Throws as read_torch_tensor().
 std::vector<TorchTensor> read_torch_tensors(PickleValue v, TorchMeshes& meshes);
+// The tensor that a parameter, or this rank's piece that a DTensor, is made of; None for other calls.
+PickleValue wrapped_tensor(const TorchCall& call);
+// Whether the field of a tensor's state says where the tensor or its pieces are, and is read with it.
+bool places_a_tensor(const TorchCall& call, std::string_view field);
 // The shape of a tensor that is a view of a storage, never a DTensor. Throws kBadPickle.
 Shape read_plain_shape(PickleValue v);
 // Throws kBadStorage, kBadPickle.

@@ -14,6 +14,7 @@
 #include "io/pickle/keys.h"
 #include "io/pickle/pickle.h"
 #include "io/store/finding.h"
+#include "io/torch/table/attached.h"
 #include "io/torch/table/table.h"
 #include "io/torch/table/tensor.h"
 
@@ -93,6 +94,11 @@ i64 TorchWalk::count_tensors(PickleValue v) {
   if (tensor) {
     count = 1;
     distinct_tensors_++;
+    for (const AttachedValue& more : attached_values(v)) {
+      descend();
+      count = std::min(kMany, count + count_tensors(more.value));
+      depth_--;
+    }
   } else if (!v.is(Kind::kStorage)) {
     descend();
     each_part(v, [&](auto&&, PickleValue part) { count = std::min(kMany, count + count_tensors(part)); });
@@ -119,7 +125,10 @@ void TorchWalk::check_count(i64 count) const {
 }
 
 void TorchWalk::walk(PickleValue v) {
-  if (is_torch_tensor(v)) return tensor(v);
+  if (is_torch_tensor(v)) {
+    tensor(v);
+    return attached(v);
+  }
   if (std::string_view what = unsupported_tensor(v); !what.empty())
     table_.add_finding({.code = Code::kUnsupportedTensor,
                         .tensor = joined(false),
@@ -181,6 +190,23 @@ void TorchWalk::tensor(PickleValue v) {
     f.tensor = name;
     table_.add_finding(std::move(f));
   }
+}
+
+// An attribute may lead back to its tensor, which has its name already, so the walk ends there.
+void TorchWalk::attached(PickleValue v) {
+  const std::vector<AttachedValue> values = attached_values(v);
+  if (values.empty()) return;
+  i64& here = counts_[v.node()];
+  const i64 count = std::exchange(here, kOnPath);
+  if (count == kOnPath) return;
+  descend();
+  for (const AttachedValue& more : values) {
+    path_.push_back(more.name);
+    walk(more.value);
+    path_.pop_back();
+  }
+  depth_--;
+  here = count;
 }
 
 void TorchWalk::object(PickleValue v) {

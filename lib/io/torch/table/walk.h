@@ -5,6 +5,8 @@
 //   {"model": {"a.w": T}, "epoch": 3, "args": Namespace(...)}
 //        1 tensor below        0            0
 //   ->  tensor model.a.w, objects epoch and args
+//
+// The values that a tensor carries (attached.h) follow it, each as an entry of its own.
 #pragma once
 
 #include <string>
@@ -39,6 +41,7 @@ class TorchWalk {
   void walk_parts(PickleValue v);
   void check_keys(PickleValue dict);
   void tensor(PickleValue v);
+  void attached(PickleValue v);
   void object(PickleValue v);
   std::string unique_name(NameSet<std::string>& taken);
   std::string joined(bool escape_dots) const;

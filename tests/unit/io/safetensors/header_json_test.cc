@@ -93,7 +93,6 @@ TEST(HeaderJson, KeepsIntegersExact) {
   auto integer = [](std::string_view text) { return HeaderJson(text).integer(); };
   EXPECT_EQ(integer("9223372036854775807"), INT64_MAX);
   EXPECT_EQ(integer("-9223372036854775808"), INT64_MIN);
-  EXPECT_EQ(integer("-0"), 0);
   for (const char* text : {"9223372036854775808", "18446744073709551616", "-9223372036854775809", "1.0",
                            "2.4e1", "true", "\"1\"", "null"})
     EXPECT_THROW(integer(text), Error) << text;

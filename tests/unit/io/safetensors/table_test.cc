@@ -53,6 +53,14 @@ TEST(SafetensorsTable, GivesPairsOfFourBitFloatsAsTorchCountsThem) {
   EXPECT_EQ(dims_to_string(t.dims(1)), "[2, 3]");
 }
 
+TEST(SafetensorsTable, TakesNullForNoMetadata) {
+  SafetensorsTable t = table_of(
+      safetensors_file(cat("{\"__metadata__\":null,", safetensors_entry("w", "U8", "1", 0, 1), "}"), "d"));
+  EXPECT_EQ(t.size(), 1);
+  EXPECT_TRUE(t.metadata().empty());
+  EXPECT_TRUE(t.findings().empty());
+}
+
 TEST(SafetensorsTable, ReadsEscapedNames) {
   SafetensorsTable t = table_of(
       safetensors_file(cat("{", safetensors_entry("a\\u0000\\n\\u00e9", "U8", "1", 0, 1), "}"), "d"));
@@ -93,6 +101,10 @@ TEST(SafetensorsTable, RefusesEachBreachOfTheFormat) {
        "MC0102 tensor 'w': shape: a dimension of [-2] is negative"},
       {cat("{", safetensors_entry("w", "F32", "2.0", 0, 8), "}"), 8,
        "MC1003 tensor 'w': JSON of the safetensors header, shape: an integer is expected, not 2.0"},
+      {cat("{", safetensors_entry("w", "F32", "-0", 0, 0), "}"), 0,
+       "MC1003 tensor 'w': JSON of the safetensors header, shape: an integer is expected, not -0"},
+      {entry("\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[-0,8]"), 8,
+       "MC1003 tensor 'w': JSON of the safetensors header, data_offsets: an integer is expected, not -0"},
       {cat("{", safetensors_entry("w", "F32", "4611686018427387910", 0, 24), "}"), 24,
        "MC0101 tensor 'w': shape: the size of a tensor in bytes does not fit 63 bits"},
       {cat("{", safetensors_entry("w", "F32", "4294967296,4294967296", 0, 0), "}"), 0,
