@@ -5,9 +5,11 @@
 //                                                                the files that the index names
 //   pytorch_model.bin    beside pytorch_model-*-of-N.bin         transformers loads the file, vLLM and SGLang
 //                                                                all of them, over each other
+//   pytorch_model.bin    beside foo.safetensors                  transformers loads the file, vLLM and SGLang
+//                                                                all safetensors files
 //
 // So the folder is read only if the tensors of both are equal, or if the caller chooses one
-// (OpenOptions::model_files).
+// (OpenOptions::model_files). The last two are of two formats, and are never read together.
 #pragma once
 
 #include <functional>
@@ -15,12 +17,14 @@
 #include <string>
 #include <string_view>
 
+#include "io/store/names/hf_weights.h"
+
 namespace mckpt::impl {
 
 class Store;
 struct Finding;
 
-inline constexpr std::string_view kSingleFile = "model.safetensors";
+inline constexpr std::string_view kSingleFile = kHfWeights[0];
 
 // The two, in words.
 struct TwoModelNames {
