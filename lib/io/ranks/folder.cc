@@ -5,18 +5,21 @@
 //                                       groups than the model's begin with the group, "optim:"
 //   pytorch_model-00001-of-00002.bin    shards of one state dict, each with tensors of its own; a
 //                                       pytorch_model.bin beside them is another model
-//                                       (io/safetensors/two_models.h)
+//                                       (io/safetensors/two_models.h), pytorch_model.bin.index.json their index
 //   model.pt, optimizer.pt              independent files; tensors are named FILE:NAME
 #include <algorithm>
 #include <map>
 
 #include "core/base/error.h"
+#include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "io/file/folder.h"
+#include "io/json/json_file.h"
 #include "io/pickle/render.h"
 #include "io/ranks/item_folder.h"
 #include "io/ranks/rank_folder.h"
 #include "io/safetensors/config_facts.h"
+#include "io/safetensors/index.h"
 #include "io/safetensors/two_models.h"
 #include "io/store/names/torch_names.h"
 #include "io/store/open/format_ids.h"
@@ -61,6 +64,45 @@ void add_shards(TorchStore& store, std::vector<OpenedTorchFile>& files) {
 std::string single_name(std::string_view shard) {
   const std::string_view numbered = shard.substr(0, shard.rfind("-of-"));
   return cat(numbered.substr(0, numbered.rfind('-')), shard.substr(shard.rfind('.')));
+}
+
+// Compares the shards with their index, if it is there: without it nothing says that a shard has lost a tensor.
+void check_index(TorchStore& store, const Folder& folder, const std::string& shard) {
+  const std::string name = single_name(shard) + ".index.json";
+  if (!folder.has_file(name)) return;
+  auto mismatch = [&](std::string tensor, std::string file, std::string message, bool warning) {
+    store.add_finding({.code = Code::kIndexMismatch,
+                       .tensor = std::move(tensor),
+                       .file = std::move(file),
+                       .message = std::move(message),
+                       .warning = warning});
+  };
+  NameMap<std::string_view, std::string_view> file_of;
+  for (std::size_t f = 0; f < store.files().size(); f++) {
+    const TorchTable& table = store.table(static_cast<i32>(f));
+    for (i64 row = 0; row < table.size(); row++) file_of.emplace(table.name(row), store.files()[f].path);
+  }
+  try {
+    const SafetensorsIndex index =
+        with_file(folder.inside(name), [&] { return parse_torch_index(json_text(folder.open_file(name))); });
+    NameSet<std::string_view> listed;
+    for (const SafetensorsIndex::Entry& e : index.weight_map) {
+      listed.insert(e.tensor);
+      const std::string& file = index.files[e.file];
+      const bool is_there =
+          std::ranges::any_of(store.files(), [&](const StoreFile& there) { return there.path == file; });
+      auto found = file_of.find(e.tensor);
+      if (!is_there || (found != file_of.end() && found->second == file)) continue;
+      const std::string where = found == file_of.end() ? "" : cat("; it is in ", escaped(found->second));
+      mismatch(e.tensor, file, cat("the tensor is not in the shard that the index names", where), false);
+    }
+    for (const auto& [tensor, file] : file_of)
+      if (!listed.contains(tensor))
+        mismatch(std::string(tensor), std::string(file), "the index does not name the tensor (not listed)",
+                 true);
+  } catch (const Error& e) {
+    store.add_finding({.code = e.code(), .file = name, .message = e.message()});
+  }
 }
 
 // The single file beside the shards that are all of one model; "" if there is none, or more than one set.
@@ -141,7 +183,7 @@ std::unique_ptr<Store> open_torch_folder(const std::string& path, const OpenOpti
   else if (items)
     add_rank_files(*store, folder, files, {item_name, {}});
   else if (!shards.empty())
-    add_shards(*store, files);
+    add_shards(*store, files), check_index(*store, folder, shards[0]);
   else
     add_separate(*store, files);
   if (!single.empty()) {

@@ -10,6 +10,7 @@
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_keys.h"
+#include "io/store/names/torch_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -38,9 +39,15 @@ class FileNumbers {
   std::vector<u32> slots_;
 };
 
+bool is_safetensors_name(std::string_view name) { return name.ends_with(".safetensors"); }
+
 // Reads one text; used once.
 class IndexReader {
  public:
+  // `of_format`: whether a file is of the format that the index is about, which has this name.
+  IndexReader(bool (*of_format)(std::string_view), const char* format)
+      : of_format_(of_format), format_(format) {}
+
   SafetensorsIndex read(std::string_view text) {
     JsonValue index = parse_json_list(text, "weight_map", [&](JsonListed entry) { add(std::move(entry)); });
     if (!index.is(JsonType::kObject)) throw Error(Code::kBadJson, "the index is not a JSON object");
@@ -82,11 +89,10 @@ class IndexReader {
     u32& number = numbers_.at(index_.files, name);
     if (number != 0) return number - 1;
     check_inside_name(name);
-    if (!name.ends_with(".safetensors")) {
-      fail(cat("weight_map names the file '", escaped(name),
-               "', which is not in safetensors format by its name"),
+    if (!of_format_(name))
+      fail(cat("weight_map names the file '", escaped(name), "', which is not in ", format_,
+               " format by its name"),
            offset);
-    }
     index_.files.emplace_back(name);
     number = static_cast<u32>(index_.files.size());
     return number - 1;
@@ -110,12 +116,20 @@ class IndexReader {
     for (SafetensorsIndex::Entry& e : index_.weight_map) e.file = place[e.file];
   }
 
+  bool (*of_format_)(std::string_view);
+  const char* format_;
   SafetensorsIndex index_;
   FileNumbers numbers_;
 };
 
 }  // namespace
 
-SafetensorsIndex parse_safetensors_index(std::string_view text) { return IndexReader().read(text); }
+SafetensorsIndex parse_safetensors_index(std::string_view text) {
+  return IndexReader(is_safetensors_name, "safetensors").read(text);
+}
+
+SafetensorsIndex parse_torch_index(std::string_view text) {
+  return IndexReader(has_torch_suffix, "torch").read(text);
+}
 
 }  // namespace mckpt::impl

@@ -25,6 +25,23 @@ has out "is of rank 1, and so is "
 set_of pytorch_model-00001-of-00001.bin
 expect 0 "$mckpt" verify saved
 
+# The index of shards: a tensor that no shard has, one that is in another shard, and one that it does not name.
+index() { echo "{\"metadata\": {}, \"weight_map\": {$1}}" >saved/pytorch_model.bin.index.json; }
+set_of pytorch_model-00001-of-00001.bin
+name=$("$mckpt" ls saved --json | sed -n 's/.*"name": "\([^"]*\)".*/\1/p' | head -n 1)
+index "\"$name\": \"pytorch_model-00001-of-00001.bin\""
+expect 0 "$mckpt" verify saved
+index "\"$name\": \"pytorch_model-00001-of-00001.bin\", \"lost.weight\": \"pytorch_model-00001-of-00001.bin\""
+expect 1 "$mckpt" verify saved
+has out "problem[MC1107]: pytorch_model-00001-of-00001.bin: tensor 'lost.weight': the tensor is not in the shard that the index names"
+expect 3 "$mckpt" convert to-safetensors saved saved.safetensors
+index "\"other\": \"pytorch_model-00001-of-00001.bin\""
+expect 1 "$mckpt" verify saved
+has out "the index does not name the tensor (not listed)"
+index "\"$name\": \"../pytorch_model-00001-of-00001.bin\""
+expect 1 "$mckpt" verify saved
+has out "pytorch_model.bin.index.json"
+
 # Megatron's folders: a rank without its file.
 rm -rf saved
 mkdir -p saved/mp_rank_00 saved/mp_rank_01

@@ -13,6 +13,7 @@
 #include "hf/folder/model_folder.h"
 #include "hf/folder/name_words.h"
 #include "hf/folder/tied_names.h"
+#include "io/store/names/hf_weights.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
@@ -61,10 +62,15 @@ void refuse_unlike_head(const Store& store, const std::string& folder, int threa
       .note(cat("the tie is that of ", escaped(folder, 4096), "/config.json"));
 }
 
-// Files of ranks under a model's own names.
-bool is_of_ranks(const Store& store) {
-  return store.driver().of_a_run && format_family(store.format()) == FormatFamily::kTorch &&
-         store.ranks() > 1;
+// Whether the tensors are the model of the folder with the config: a DCP folder, files of ranks, shards, or the file
+// that transformers loads. Another torch file beside a config may be anything. A folder of safetensors files has been
+// read as the model of its config.
+bool is_of_folder(const Store& store) {
+  if (format_family(store.format()) == FormatFamily::kDcp) return true;
+  if (format_family(store.format()) != FormatFamily::kTorch) return false;
+  if (store.format() == Format::kTorchRanks || store.format() == Format::kTorchShards) return true;
+  const auto is_loaded = [&](std::string_view name) { return store.files()[0].path.ends_with(name); };
+  return store.files().size() == 1 && std::ranges::any_of(kHfWeights, is_loaded);
 }
 
 bool has_weights(const Store& store) {
@@ -75,7 +81,7 @@ bool has_weights(const Store& store) {
 
 // Opens the files as an export does, which compares names and shapes with the model of the folder. Throws what
 // tensors of another model throw; says what could not be compared.
-void check_run(const Store& store, int threads, VerifyReport& report) {
+void check_saved(const Store& store, int threads, VerifyReport& report) {
   std::string why = "neither it nor the files beside it say which tensors there are";
   try {
     const Opened opened =
@@ -100,7 +106,8 @@ void check_own_config(const Store& store, int threads, VerifyReport& report) {
       if (store.driver().open_ended) return check_shards(store, threads, report);
       const ModelFolder folder = find_model_folder(store, store.root(), std::nullopt);
       if (folder.tied.value_or(false)) refuse_unlike_head(store, folder.path, threads);
-      if (!folder.path.empty() && is_of_ranks(store) && has_weights(store)) check_run(store, threads, report);
+      if (!folder.path.empty() && is_of_folder(store) && has_weights(store))
+        check_saved(store, threads, report);
       return;
     }
     if (own_assets(store).empty()) return;
