@@ -143,6 +143,8 @@ Sides open_sides(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, c
     return sides_of_own_pair(std::move(tested), std::move(source), paths, options);
   }
   refuse_model_dict(options.model_dict, paths.source);
+  if (has_own_names(*tested) && has_own_names(*source) && tested_sharded && source_sharded)
+    refuse_unread_settings(options, *source, false);
   if (tested_sharded && source_sharded)
     return sides_of_megatron(std::move(tested), std::move(source), options);
   if (tested_sharded == source_sharded)
