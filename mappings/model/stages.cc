@@ -86,12 +86,14 @@ const PatternItem* cut_group(const LayerPattern& pattern, const PipelineSplit& s
   return nullptr;
 }
 
-// Whether the layers of a pattern without pipes divide so, and no group is cut.
+// Whether the layers of a pattern without pipes divide so, each stage has some, and no group is cut.
 bool divides(const LayerPattern& pattern, i64 stages, const PipelineOptions& o) {
   try {
     const PipelineSplit split(pattern.physical_layers(), stages, o);
     for (i64 stage = 0; stage + 1 < stages; stage++)
       if (cut_group(pattern, split, stage)) return false;
+    for (i64 stage = 0; stage < stages; stage++)
+      if (split.part(stage, 0).first_layer == split.part(stage, 0).end_layer) return false;
     return true;
   } catch (const Error&) {
     return false;

@@ -185,6 +185,8 @@ def check_pattern(text, pp):
     # Megatron-FSDP has one stage; the pipes stay for a run that has several.
     fsdp = convert("to-fsdp", start, "--dp", 2)
     expect(pattern_of(fsdp).text == text, f"{text} in fsdp_dtensor: {pattern_of(fsdp).text}")
+    units = [[g["unit"] for g in json.loads(mckpt("layout", f, "--dp", 2, "--json", "-q").stdout)["groups"]] for f in (start, fsdp)]
+    expect(units[0] == units[1], f"{text}: layout of torch_dist has the units {units[0]}, and of fsdp_dtensor {units[1]}")
     mckpt("verify", fsdp, "--against", start, "-q")
     mckpt("verify", start, "--against", fsdp, "-q")
     again = convert("to-mcore", fsdp, "--pp", pp)
