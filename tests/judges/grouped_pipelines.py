@@ -1,5 +1,5 @@
 """Hybrid models with groups on other pipelines: random patterns with groups, pipes and MTP parts, resharded to and fro as torch_dist and as
-files of ranks. What a run of Megatron takes, and which layers are on which stage, is computed here from the text of the pattern.
+files of ranks. This file computes from the text of a pattern whether Megatron takes it, and which stage has which layers.
 """
 
 import json
@@ -80,7 +80,7 @@ def pattern_of(folder):
 
 
 def told(args):
-    """What a run would take from the args."""
+    """The args that a run would take: it passes over None."""
     return {name: value for name, value in args.items() if value != "None"}
 
 
@@ -93,7 +93,7 @@ def digests(folder):
 
 
 def check_stages(said, folder, pp):
-    """The args are those of a run that Megatron starts, and every layer is in the file of its stage."""
+    """Megatron would start a run of these args, and every layer is in the file of its stage."""
     pattern, args = pattern_of(folder), args_of(folder)
     stages = pattern.stages(pp)
     expect(stages is not None, f"{said}: no run takes {pattern.text} on {pp} stages")
