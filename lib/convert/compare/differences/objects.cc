@@ -107,7 +107,7 @@ bool is_no_pattern(std::string_view object, const PickleDifference& d) {
   return (d.expected == "nothing" && d.found == "None") || (d.expected == "None" && d.found == "nothing");
 }
 
-// The args are no object of a view that has taken them apart, and a fact all the same.
+// A view may have taken the args apart: they are then a fact of the side, and not an object of its store.
 std::optional<LayerPattern> pattern_of(const ObjectSide& side) {
   try {
     const RunFact* args = side.facts.find(FactKind::kArgs);
