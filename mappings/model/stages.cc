@@ -86,12 +86,14 @@ const PatternItem* cut_group(const LayerPattern& pattern, const PipelineSplit& s
   return nullptr;
 }
 
-// Whether the layers of a pattern without pipes divide so, and no group is cut.
+// Whether the layers of a pattern without pipes divide so, each stage has some, and no group is cut.
 bool divides(const LayerPattern& pattern, i64 stages, const PipelineOptions& o) {
   try {
     const PipelineSplit split(pattern.physical_layers(), stages, o);
     for (i64 stage = 0; stage + 1 < stages; stage++)
       if (cut_group(pattern, split, stage)) return false;
+    for (i64 stage = 0; stage < stages; stage++)
+      if (split.part(stage, 0).first_layer == split.part(stage, 0).end_layer) return false;
     return true;
   } catch (const Error&) {
     return false;
@@ -150,7 +152,7 @@ i64 segments_on(const LayerPattern& pattern, i64 stages, const PipelineOptions& 
   const i64 now = std::ssize(pattern.segments), items = pattern.logical_layers();
   if (o.first_layers || o.last_layers) return 1;
   if (o.chunks > 1) return stages * o.chunks;
-  // Pipes on one stage are those of a pipeline that is still to come.
+  // A run of one stage has no use for pipes: they were written for a pipeline to come.
   if (stages == 1) return before == 1 ? now : 1;
   if (now == 1) return divides(pattern, stages, {}) ? 1 : stages;
   if (before <= 1 || before == stages) return now % stages == 0 ? now : stages;

@@ -73,7 +73,7 @@ class PipelineSplit {
   std::vector<StagePart> parts_;  // in the order of their layers
 };
 
-// The division in a run whose layers have a pattern, that of the options or else `groups`: at its pipes, or as
+// The division in a run whose layers have a pattern, in the options or else `groups`: at its pipes, or as
 // Megatron divides the layers of a pattern without pipes. Null: the run is of another model. One stage alone
 // has all layers in any case. Throws kGridMisfit where the pattern does not divide so, or a stage would end
 // inside a group, kBadGrid for options that contradict the pattern, and what the constructor throws.

@@ -1,5 +1,5 @@
 """Hybrid models with groups on other pipelines: random patterns with groups, pipes and MTP parts, resharded to and fro as torch_dist and as
-files of ranks. What a run of Megatron takes, and which layers are on which stage, is computed here from the text of the pattern.
+files of ranks. This file computes from the text of a pattern whether Megatron takes it, and which stage has which layers.
 """
 
 import json
@@ -80,7 +80,7 @@ def pattern_of(folder):
 
 
 def told(args):
-    """What a run would take from the args."""
+    """The args that a run would take: it passes over None."""
     return {name: value for name, value in args.items() if value != "None"}
 
 
@@ -93,7 +93,7 @@ def digests(folder):
 
 
 def check_stages(said, folder, pp):
-    """The args are those of a run that Megatron starts, and every layer is in the file of its stage."""
+    """Megatron would start a run of these args, and every layer is in the file of its stage."""
     pattern, args = pattern_of(folder), args_of(folder)
     stages = pattern.stages(pp)
     expect(stages is not None, f"{said}: no run takes {pattern.text} on {pp} stages")
@@ -185,6 +185,8 @@ def check_pattern(text, pp):
     # Megatron-FSDP has one stage; the pipes stay for a run that has several.
     fsdp = convert("to-fsdp", start, "--dp", 2)
     expect(pattern_of(fsdp).text == text, f"{text} in fsdp_dtensor: {pattern_of(fsdp).text}")
+    units = [[g["unit"] for g in json.loads(mckpt("layout", f, "--dp", 2, "--json", "-q").stdout)["groups"]] for f in (start, fsdp)]
+    expect(units[0] == units[1], f"{text}: layout of torch_dist has the units {units[0]}, and of fsdp_dtensor {units[1]}")
     mckpt("verify", fsdp, "--against", start, "-q")
     mckpt("verify", start, "--against", fsdp, "-q")
     again = convert("to-mcore", fsdp, "--pp", pp)

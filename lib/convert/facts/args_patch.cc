@@ -212,7 +212,7 @@ bool put_value(std::string& pickle, std::string_view name, const ArgValue& value
 }
 
 bool replace_integer(std::string& pickle, std::string_view name, i64 value) {
-  // Of several entries the last one counts.
+  // The last one of several entries counts.
   if (entries_of(pickle, name).size() > 1) return false;
   std::optional<Span> found;
   for (const std::string& key : {key_short(name), key_long(name)})

@@ -69,7 +69,7 @@ std::optional<LayerPattern> pattern_of_run(const Store& store) {
 
 std::vector<ArgChange> args_for_layers(const PickleValue& args, const LayerPattern& pattern, bool gpt,
                                        i64 layers) {
-  ArgValue text = pattern.text, none;
+  ArgValue text = pattern.text, main = std::string(pattern.main_part()), none;
   std::vector<ArgChange> changes;
   auto want = [&](const char* name, const ArgValue& value) {
     const PickleValue* now = arg_of(args, name);
@@ -82,15 +82,19 @@ std::vector<ArgChange> args_for_layers(const PickleValue& args, const LayerPatte
   // A model keeps its pattern in the field in which it was; a new hybrid model gets it in the newer field, if
   // the args have that field.
   bool old_field = has_text(kOldPattern) || !arg_of(args, kPattern);
+  // A run with the MTP parts elsewhere has the main part alone in the older field.
+  const std::optional<std::string> old = text_field(args, kOldPattern);
+  const bool main_alone = old && old->find('/') == old->npos && (has_text(kOldMtp) || has_text(kPattern));
   for (const char* name : {kPattern, kOldPattern}) {
     bool here = has_text(name) || (old_field == (name == kOldPattern) && !has_text(kPattern));
-    if (gpt || here) want(name, gpt ? none : text);
+    if (gpt || here) want(name, gpt ? none : main_alone && name == kOldPattern ? main : text);
   }
   if (!gpt && !arg_of(args, kPattern) && !arg_of(args, kOldPattern)) changes.push_back({kPattern, text});
   want("num_layers", layers);
   want("is_hybrid_model", !gpt);
   // The newer field contains the patterns of the MTP parts as well.
-  want(kOldMtp, none);
+  const bool mtp_apart = !gpt && main_alone && !has_text(kPattern) && pattern.mtp_depths > 0;
+  want(kOldMtp, mtp_apart ? ArgValue(std::string(pattern.mtp_part())) : none);
   return changes;
 }
 

@@ -36,7 +36,7 @@ LayerPattern given_pattern(const LayerPattern& source, const std::string& given)
   throw Error(Code::kBadPattern, "the pattern has other layers or groups than the source, which keep theirs")
       .expected(cat(escaped(without_pipes(source).text), ", with | at the ends of stages"))
       .found(escaped(given))
-      .help("`mckpt convert group` and `ungroup` give the layers other groups");
+      .help("`mckpt convert group` gives the layers other groups, `mckpt convert ungroup` none");
 }
 
 }  // namespace

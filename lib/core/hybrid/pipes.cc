@@ -83,7 +83,7 @@ class Cutter {
   // `left`: the segments behind this one.
   i64 end_of_segment(i64 at, i64 left, i64 most, const std::vector<i64>& needed) const {
     const i64 all = layers(at, size());
-    // Compared as products, so that shares that are no whole numbers are exact.
+    // Both sides are multiplied by the number of segments, so that fractions of layers are exact.
     auto distance = [&](i64 end) {
       const i64 over = layers(at, end) * (left + 1) - all;
       return over < 0 ? -over : over;

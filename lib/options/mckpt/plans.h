@@ -85,8 +85,7 @@ struct Reshard {
   bool keep_names = false;                   // with any_model: every tensor keeps its name
   std::vector<std::string> spelling{};       // as in ToRanks; none: the source's
   std::optional<std::string> rank_states{};  // folder with the optimizer states of the ranks, a file each
-  std::optional<std::int64_t> source_ep{}, source_hsdp{};  // of the run that wrote rank_states
-  std::optional<std::int64_t> iteration{};                 // none: the source's
+  std::optional<std::int64_t> source_ep{}, source_hsdp{}, iteration{};  // of rank_states; none: the source's
 };
 
 // A Hugging Face model, or a sharded checkpoint -> the files that the ranks of a Megatron run save

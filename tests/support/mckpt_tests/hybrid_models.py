@@ -1,5 +1,5 @@
-"""Hybrid models of any layer pattern, of the sizes that the ranks of the real HybridStack had in test_data/hybrid/layer_keys.json. The
-layers are those of the pattern, groups or not; depths of MTP behind a slash are added.
+"""Hybrid models of any layer pattern, of the sizes that the ranks of the real HybridStack had in test_data/hybrid/layer_keys.json. A
+pattern gives the layers, whatever its groups and pipes, and the depths of MTP behind a slash.
 """
 
 import json

@@ -69,14 +69,17 @@ struct ShownModel {
 };
 
 // A view of names of fsdp_dtensor as the model's own names is made where `convert gpt-to-hybrid` or `group`
-// renamed the layers. The groups of a hybrid model are known by its args; a run of a GPT model that became a
-// hybrid one, whose layers are units of their own, packs them otherwise.
+// renamed the layers. The groups of a hybrid model are known by its args, also in torch_dist, whose names `to-fsdp`
+// changes; a run of a GPT model that became a hybrid one, whose layers are units of their own, packs them
+// otherwise.
 void find_other_layers(ShownModel& shown, const GlobalFlags& flags) {
   const CheckpointModel& checkpoint = *shown.checkpoint();
-  if (!checkpoint.translated() || dcp_dialect(checkpoint.on_disk()) != DcpDialect::kFsdpDtensor) return;
+  const DcpDialect dialect = dcp_dialect(checkpoint.on_disk()).value_or(DcpDialect::kPlain);
+  const bool core = dialect == DcpDialect::kTorchDist;
+  if (!checkpoint.translated() || (!core && dialect != DcpDialect::kFsdpDtensor)) return;
   if (!hybrid_pattern(shown.map().model()).empty() && has_grouped_layers(checkpoint.on_disk()))
     shown.groups = pattern_of_run(checkpoint.on_disk());
-  else
+  else if (!core)
     note(
         flags,
         "the layers have the names of another form than those of the model in config.json: shown is how a run of that model packs them");

@@ -311,6 +311,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "vpp": "chunks of layers on each pipeline stage, which take turns",
         "first_stage_layers": "layers on the first pipeline stage; by default as many as on the others",
         "last_stage_layers": "layers on the last pipeline stage; by default as many as on the others",
+        "hybrid_pattern": "the pattern of a hybrid source with | at the ends of the new stages; by default they are placed by pp and vpp",
         "engine": "v1 (default) or v2 of Megatron-FSDP; v2 saves whole parameters in fp32 under model.<param>",
         "strategy": "what is sharded: no_shard, optim, optim_grads or optim_grads_params",
         "transformer_units": "whether transformer layers are FSDP units",

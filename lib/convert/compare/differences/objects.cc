@@ -107,7 +107,7 @@ bool is_no_pattern(std::string_view object, const PickleDifference& d) {
   return (d.expected == "nothing" && d.found == "None") || (d.expected == "None" && d.found == "nothing");
 }
 
-// The pattern in the args, which are no object of the store where a view has taken them apart.
+// A view may have taken the args apart: they are then a fact of the side, and not an object of its store.
 std::optional<LayerPattern> pattern_of(const ObjectSide& side) {
   try {
     const RunFact* args = side.facts.find(FactKind::kArgs);
@@ -119,7 +119,7 @@ std::optional<LayerPattern> pattern_of(const ObjectSide& side) {
   }
 }
 
-// Whether the patterns of both runs differ in their pipes alone, which are those of a pipeline.
+// Whether the patterns of both runs differ in their pipes alone. Pipes belong to the pipeline of a run.
 bool differ_in_pipes(const ObjectSide& a, const ObjectSide& b) {
   const std::optional<LayerPattern> one = pattern_of(a), other = pattern_of(b);
   return one && other && one->text != other->text && same_but_pipes(*one, *other);

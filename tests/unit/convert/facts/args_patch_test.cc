@@ -73,7 +73,7 @@ TEST(ArgsPatch, BecomesWhatItWasWhereTheFirstValueIsWantedAgain) {
   }
 }
 
-// Of two entries the last one counts, so the first is no place for a new number.
+// The last one of two entries counts, so the first is not the place for a new number.
 TEST(ArgsPatch, ReplacesNoIntegerInFrontOfAnotherEntry) {
   std::string pickle = two_entries("K\x07");
   ASSERT_TRUE(put_value(pickle, "layers", std::monostate()));
