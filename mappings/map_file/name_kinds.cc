@@ -17,6 +17,9 @@ bool counts_layers(std::string_view part) {
   return part.ends_with("list");
 }
 
+// A table of n-grams, which files have in parts: ngram_embedding.shard_7.weight.
+constexpr std::string_view kTable = "ngram_embedding", kPart = "shard_";
+
 bool is_number(std::string_view part) {
   return !part.empty() && part.find_first_not_of("0123456789") == part.npos;
 }
@@ -33,6 +36,8 @@ std::string kind_of(std::string_view name) {
       in_layer = true, out += "{L}";
     else if (number && (before == "experts" || before == "expert"))
       out += "{E}";
+    else if (before == kTable && part.starts_with(kPart) && is_number(part.substr(kPart.size())))
+      out += cat(kPart, "{P}");
     else
       out += part;
     if (part.size() == name.size()) return out;
@@ -62,7 +67,8 @@ std::vector<NameKind> name_kinds(const SourceTable& tensors) {
 std::string kind_name(std::string_view pattern) {
   std::string name(pattern);
   for (std::size_t at = name.find('{'); at + 2 < name.size() && at != name.npos; at = name.find('{', at + 1))
-    name[at + 1] = name[at + 1] == 'E' || name[at + 1] == 'S' ? 'E' : 'L';  // both count experts
+    if (name[at + 1] != 'P')
+      name[at + 1] = name[at + 1] == 'E' || name[at + 1] == 'S' ? 'E' : 'L';  // both count experts
   return kind_of(name);  // numbers that the pattern has itself
 }
 

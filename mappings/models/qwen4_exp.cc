@@ -1,17 +1,20 @@
-// Qwen4-Exp (Qwen3.8-Flash-Next): several residual streams that gated hyper connections mix, gated delta nets between
+// Qwen4-Exp (Qwen3.8-Flash-Next): residual streams that gated hyper connections mix, gated delta nets between
 // attention with an indexer, experts in every layer, and in some layers tables of n-grams, behind a tower that
 // mcore-bridge (ms-swift) takes over from Hugging Face; Megatron-Bridge has no such model.
 //
-//   model.language_model.layers.0.linear_attn.in_proj_qkv, in_proj_z    language_model.decoder.layers.0.self_attention.in_proj_qkvz
-//   model.language_model.layers.0.ple.ple_embedding.ngram_embedding     language_model.decoder.layers.0.ple.ple_embedding
-//       .shard_0.weight, .shard_1.weight ...                                .ngram_embedding.weight
-//   model.language_model.hyper_connection_mixer                         language_model.decoder.hyper_connection_mixer
+//   model.language_model.                   language_model.decoder.
+//     layers.0.linear_attn.in_proj_qkv,       layers.0.self_attention.in_proj_qkvz
+//       in_proj_z
+//     layers.0.ple.ple_embedding.             layers.0.ple.ple_embedding.ngram_embedding.weight
+//       ngram_embedding.shard_0.weight ...
+//     hyper_connection_mixer                  hyper_connection_mixer
 //
 // Peculiar to this family:
 // - Norms of the hyper connections are in the place of the layers' norms and of the last one.
-// - A table of n-grams is split over tensor-parallel ranks as one, whatever parts the file has it in. How many rows it has
-//   follows from prime numbers (hf/config/ngram_layers.cc).
-// - Attention keeps each query head and its gate beside each other, as the file has them; Megatron's own parts them.
+// - A table of n-grams is split over tensor-parallel ranks as one, whatever parts the file has it in. How many
+//   rows it has follows from prime numbers (hf/config/ngram_layers.cc).
+// - Attention keeps each query head and its gate beside each other, as the file has them; Megatron's own parts
+//   them.
 // - Norms of gated delta nets are copied as they are; rows of their projections are grouped by key head.
 // - Layers for prediction join embedding and streams by two projections, and mix the streams at the end.
 #include "mappings/models/blocks.h"

@@ -1,4 +1,4 @@
-// What the files of examples share.
+// Items of examples, and the list of each file of them.
 #pragma once
 
 #include <vector>

@@ -23,8 +23,8 @@
 //
 // A tensor that files have in parts, one below the other, is cut as if it were whole. 3, 3 and 2 rows over 2 cells:
 //
-//   part 0   part 1   part 2      cell 0                      cell 1
-//   0 1 2    3 4 5    6 7         all of part 0, and 3        4 and 5, and all of part 2
+//   part 0   part 1   part 2      cell 0                  cell 1
+//   0 1 2    3 4 5    6 7         all of part 0, and 3    4 and 5, and all of part 2
 //
 // ("Column" is Megatron's word: a layer computes x * W^T, so the rows of W are the columns of the factor.)
 #include <algorithm>

@@ -2,7 +2,7 @@
 //
 //   plain     q q q q k v | q q q q k v | ...          4 query heads a group
 //   gated     q q q q g g g g k v | ...                output gate: Hugging Face has q g q g ... by head
-//             q g q g q g q g k v | ...            the same as it is in the file: mcore-bridge's own attention of Qwen4-Exp
+//             q g q g q g q g k v | ...            the same, as the file has it: Qwen4-Exp in mcore-bridge
 //             q q q q G G G G k v | ...                gates of heads: Hugging Face has one row for each head
 //
 // Every letter is one head of `dim` rows; values may have another size. G is the one row of the head's gate, `dim` times,

@@ -70,6 +70,7 @@ GRIDS = {
     "internvl_moe_a": "--tp 2",
     "gemma4_audio_e": "--tp 2",
     "llama4_b": "--tp 2 --ep 2",
+    "qwen4_exp_a": "--tp 2",
     "deepseek_v4": "--ep 1",  # which has one tensor-parallel rank
     "ernie4_5_vl_moe_a": "--dp 2",
     "exaone_moe": "--ep 2 --dp 4",

@@ -77,8 +77,8 @@ i64 group_size(const PartFinder& parts, const PartFinder::Dims& s, const Quantiz
   return 0;
 }
 
-// The one scale of all parts of a table that files have in parts: TABLE.weight_scale of TABLE.shard_7.weight; -1: there is
-// none.
+// The one scale of all parts of a table that files have in parts: TABLE.weight_scale of TABLE.shard_7.weight; -1:
+// there is none.
 i64 scale_of_table(const PartFinder& parts, std::string_view name) {
   constexpr std::string_view kPart = ".shard_", kEnd = ".weight";
   const std::size_t at = name.rfind(kPart);

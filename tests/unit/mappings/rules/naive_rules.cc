@@ -181,7 +181,7 @@ void qkv_queries_only(Walk& w) { attention(w, 0, kNothing, 0, kNothing, 0); }
 void qkv(Walk& w) { attention(w, 0, 1, 0, 2, 0); }
 void qkv_head_gates(Walk& w) { attention(w, 0, 1, 0, 2, 0, 3); }
 
-// The whole groups one after the other: the rows of the file's queries with their gates, then its keys and values.
+// Group by group: rows of the file's queries with their gates, then its keys and values.
 void qkv_gates_by_head(Walk& w) {
   const TowerConfig& a = w.m.text;
   const i64 q = a.heads / a.kv_groups * a.head_dim * (a.output_gate ? 2 : 1), k = a.head_dim;
