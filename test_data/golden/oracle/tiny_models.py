@@ -139,10 +139,10 @@ MODELS = {
         model_type="sarvam_mla", vocab_size=vocabulary, hidden_size=40, intermediate_size=72, moe_intermediate_size=28, num_hidden_layers=4, num_attention_heads=12,
         num_key_value_heads=12, q_lora_rank=None, kv_lora_rank=36, qk_nope_head_dim=6, qk_rope_head_dim=10, v_head_dim=14, num_experts=8, num_experts_per_tok=2,
         num_shared_experts=2, first_k_dense_replace=dense, max_position_embeddings=512, rms_norm_eps=1e-6, rope_theta=10000.0, rope_scaling=None, hidden_act="silu",
-        moe_router_enable_expert_bias=True, tie_word_embeddings=False, attention_dropout=0.0), grids,
+        moe_router_enable_expert_bias=True, tie_word_embeddings=False, attention_dropout=0.0), grids, fsdp,
         same_tensors="DeepseekV3ForCausalLM", words=dict(num_experts="n_routed_experts", num_shared_experts="n_shared_experts"), plain_queries=True)
-       for name, vocabulary, dense, grids in (("sarvam_mla_a", 264, 1, ["1,1,1,1", "2,4,1,1", "4,2,1,1", "2,2,2,1", "2,2,1,2"]),
-                                              ("sarvam_mla_b", 131, 0, ["1,1,1,1", "1,8,1,1", "2,1,1,1"]))},
+       for name, vocabulary, dense, grids, fsdp in (("sarvam_mla_a", 264, 1, ["1,1,1,1", "2,4,1,1", "4,2,1,1", "2,2,2,1", "2,2,1,2"], ["1,2,1,1,4"]),
+                                                    ("sarvam_mla_b", 131, 0, ["1,1,1,1", "1,8,1,1", "2,1,1,1"], ["2,1,1,1,4"]))},
     # mcore-bridge needs flash-linear-attention for this one. Two residual streams, n-gram embeddings in one layer, an indexer in every second.
     "qwen4_exp_a": Model("Qwen4ExpForConditionalGeneration", dict(
         vision_config=dict(depth=2, hidden_size=24, intermediate_size=40, num_heads=2, patch_size=4, temporal_patch_size=2, spatial_merge_size=2, out_hidden_size=48,
@@ -160,7 +160,7 @@ MODELS = {
                           use_clipped_linears=False),
         text_config=dict(vocab_size=128, vocab_size_per_layer_input=128, hidden_size=48, intermediate_size=88, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=4,
                          head_dim=10, global_head_dim=16, num_global_key_value_heads=4, num_kv_shared_layers=3, hidden_size_per_layer_input=12, max_position_embeddings=128,
-                         sliding_window=16, use_double_wide_mlp=True, layer_types=["sliding_attention", "sliding_attention", "full_attention"] * 2)), ["1,1,1,1", "2,1,1,1", "4,1,1,1"]),
+                         sliding_window=16, use_double_wide_mlp=True, layer_types=["sliding_attention", "sliding_attention", "full_attention"] * 2)), ["1,1,1,1", "2,1,1,1", "4,1,1,1"], ["2,1,1,1,4"]),
     # Ranges of the linear layers of both towers, as E2B and E4B have them; no layer shares keys.
     "gemma4_audio_e": Model("Gemma4ForConditionalGeneration", dict(
         vision_config=dict(hidden_size=20, intermediate_size=36, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=6, patch_size=2, pooling_kernel_size=2,
