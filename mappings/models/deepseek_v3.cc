@@ -102,7 +102,7 @@ constexpr Family kFamilies[] = {
      .conditions = kHas,
      .vocab_divisor = 128,
      .config = kSarvamConfig,
-     .facts = {"sarvamai/sarvam-105b", "", "1, ep8, tp2, tp2 ep2 etp2, tp2 ep4, tp2 pp2 ep2, tp4 ep2"}},
+     .facts = {"sarvamai/sarvam-105b", "", "1, ep2, ep8, tp2, tp2 ep2 etp2, tp2 ep4, tp2 pp2 ep2, tp4 ep2"}},
 };
 
 }  // namespace

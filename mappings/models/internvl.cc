@@ -114,7 +114,7 @@ constexpr Family kFamilies[] = {
      .conditions = kHas,
      .config = kConfig,
      .facts = {"OpenGVLab/InternVL3-8B-hf, OpenGVLab/InternVL3_5-8B-HF, OpenGVLab/InternVL3_5-30B-A3B-HF", "",
-               "1, pp2, tp2, tp2 ep2 etp2, tp2 ep4, tp4"}},
+               "1, ep2, pp2, tp2, tp2 ep2, tp2 ep2 etp2, tp2 ep4, tp4"}},
 };
 
 }  // namespace

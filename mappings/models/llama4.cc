@@ -141,7 +141,7 @@ constexpr Family kFamilies[] = {
      .expert_forms = kForms,
      .config = kConfig,
      .facts = {"meta-llama/Llama-4-Scout-17B-16E-Instruct, meta-llama/Llama-4-Maverick-17B-128E-Instruct", "",
-               "1, tp2 ep2, tp2 ep2 etp2, tp2 ep4, tp2 pp2 ep2"}},
+               "1, tp2, tp2 ep2, tp2 ep2 etp2, tp2 ep4, tp2 pp2 ep2"}},
 };
 
 }  // namespace

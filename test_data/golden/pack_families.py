@@ -192,7 +192,7 @@ def main():
                 if not path.endswith(".dcp.json"):
                     tag = os.path.basename(path)[len(model) + 1:-len(".json")]
                     pack_fsdp(path, os.path.join(out, f"fsdp.{tag}.txt"))
-        if not only:
+        if os.path.exists(f"{root}/fsdp_layout.json"):
             pack_buckets(f"{root}/fsdp_layout.json", os.path.join(FAMILIES, "buckets.txt"))
 
 

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Writes what each rank of Megatron-FSDP saves of a tiny model of mcore-bridge (ms-swift), and the save as torch reads it back.
-usage: megatron_fsdp_saves.py OUT MODEL... [--grids TP,EP,PP,ETP,WORLD...]
+"""Writes what each rank of Megatron-FSDP saves of a tiny model that a bridge has loaded, and the save as torch reads it back.
+usage: megatron_fsdp_saves.py mcore_bridge|megatron_bridge OUT MODEL... [--grids TP,EP,PP,ETP,WORLD...]
 
 OUT/fsdp/MODEL.tpT_cpC_epE_worldN.json has what each rank hands to torch's DCP, .dcp.json the save, .ckpt is the save itself, and
 OUT/fsdp_layout.json gets the flat buffers of rank 0: the form that pack_families.py takes.
 """
 from oracle_ranks import coordinates, digest, join, main, read_back  # isort: skip  (before torch's users)
+import importlib
 import json
 import os
 import shutil
+import sys
 import types
 
 import stand_ins
@@ -21,7 +23,7 @@ from torch.distributed.checkpoint import FileSystemWriter
 from torch.distributed.checkpoint import save as save_checkpoint
 from torch.distributed.tensor import DTensor
 
-from mcore_bridge_ranks import built
+built = importlib.import_module(f"{sys.argv.pop(1)}_ranks").built
 
 
 def wrapped(model):
@@ -61,7 +63,8 @@ def rank_main(rank, world, grid, model_dir, out, opts, store):
     config = model.config
     model = wrapped(model)
     state = {"checkpoint_version": 3.0, "iteration": 0, "model": model.state_dict_for_save_checkpoint()}
-    args = types.SimpleNamespace(swiglu=config.gated_linear_unit, num_experts=config.num_moe_experts)
+    swiglu = config.gated_linear_unit and config.activation_func is torch.nn.functional.silu  # what --swiglu sets
+    args = types.SimpleNamespace(swiglu=swiglu, num_experts=config.num_moe_experts)
     state = preprocess_fsdp_dtensor_state_dict(args, state, model)
     mine = {"coords": coordinates(), "tensors": handed_over(state)}
     save_checkpoint(state, storage_writer=FileSystemWriter(f"{store}/save"))

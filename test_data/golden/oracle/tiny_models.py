@@ -122,12 +122,26 @@ MODELS = {
         text_config=dict(model_type="qwen3", vocab_size=132, hidden_size=40, intermediate_size=72, num_hidden_layers=2, num_attention_heads=8,
                          num_key_value_heads=4, head_dim=12, max_position_embeddings=128, tie_word_embeddings=True),
         image_token_id=5, tie_word_embeddings=True), ["1,1,1,1", "2,1,1,1", "1,1,2,1"]),
+    # Megatron-FSDP can hold this one under tensor parallelism: its shards begin at rows of every parameter.
+    "internvl_c": Model("InternVLForConditionalGeneration", dict(
+        vision_config=dict(hidden_size=32, num_hidden_layers=3, num_attention_heads=2, intermediate_size=40, image_size=[12, 12], patch_size=[4, 4], attention_bias=False,
+                           use_qk_norm=True, use_mean_pooling=False, norm_type="rms_norm"),
+        text_config=dict(model_type="qwen3", vocab_size=132, hidden_size=48, intermediate_size=72, num_hidden_layers=2, num_attention_heads=8,
+                         num_key_value_heads=4, head_dim=10, max_position_embeddings=128, tie_word_embeddings=True),
+        image_token_id=5, tie_word_embeddings=True), ["1,1,1,1", "2,1,1,1"], ["2,1,1,1,4"]),
     "internvl_moe_a": Model("InternVLForConditionalGeneration", dict(
         vision_config=VISION | dict(intermediate_size=40, image_size=[28, 28], patch_size=[14, 14], attention_bias=True, use_qk_norm=False),
         text_config=dict(model_type="qwen3_moe", vocab_size=136, hidden_size=48, intermediate_size=88, moe_intermediate_size=28, num_experts=8,
                          num_experts_per_tok=2, num_hidden_layers=2, num_attention_heads=8, num_key_value_heads=4, head_dim=10,
                          max_position_embeddings=128, tie_word_embeddings=False),
         image_token_id=5, tie_word_embeddings=False), ["1,1,1,1", "2,4,1,1", "2,2,1,2"]),
+    "internvl_moe_b": Model("InternVLForConditionalGeneration", dict(
+        vision_config=dict(hidden_size=16, num_hidden_layers=3, num_attention_heads=2, intermediate_size=40, image_size=[24, 24], patch_size=[8, 8], attention_bias=True,
+                           use_qk_norm=False),
+        text_config=dict(model_type="qwen3_moe", vocab_size=140, hidden_size=48, intermediate_size=64, moe_intermediate_size=32, num_experts=8,
+                         num_experts_per_tok=2, num_hidden_layers=2, num_attention_heads=8, num_key_value_heads=4, head_dim=12,
+                         max_position_embeddings=128, tie_word_embeddings=False),
+        image_token_id=5, tie_word_embeddings=False), ["1,1,1,1", "2,2,1,1"], ["1,2,1,1,4"]),
     "llama4_a": Model("Llama4ForConditionalGeneration", dict(
         vision_config=VISION | dict(intermediate_size=96, image_size=28, patch_size=14, vision_output_dim=56, projector_input_dim=56,
                                     projector_output_dim=56, pixel_shuffle_ratio=0.5),
@@ -142,20 +156,27 @@ MODELS = {
                          num_key_value_heads=4, head_dim=12, num_local_experts=8, num_experts_per_tok=1, interleave_moe_layer_step=1, use_qk_norm=False,
                          max_position_embeddings=128, tie_word_embeddings=False, attn_temperature_tuning=False, attention_chunk_size=64)),
         ["1,1,1,1", "2,2,1,1"]),
+    "llama4_c": Model("Llama4ForConditionalGeneration", dict(
+        vision_config=dict(hidden_size=24, num_hidden_layers=3, num_attention_heads=2, intermediate_size=96, image_size=8, patch_size=4, vision_output_dim=32,
+                           projector_input_dim=32, projector_output_dim=32, pixel_shuffle_ratio=0.5),
+        text_config=dict(vocab_size=132, hidden_size=48, intermediate_size=16, intermediate_size_mlp=64, num_hidden_layers=4, num_attention_heads=8,
+                         num_key_value_heads=4, head_dim=10, num_local_experts=8, num_experts_per_tok=1, interleave_moe_layer_step=1, use_qk_norm=False,
+                         max_position_embeddings=128, tie_word_embeddings=False, attn_temperature_tuning=False, attention_chunk_size=64)),
+        ["1,1,1,1", "2,2,1,1"], ["2,2,1,1,8"]),
     "muse_glimmer_a": Model("MuseGlimmerForConditionalGeneration", dict(
         vision_config=VISION | dict(intermediate_size=40, patch_size=14, pos_emb_height=4, pos_emb_width=5, max_position_embeddings=20),
         text_config=dict(vocab_size=136, hidden_size=48, intermediate_size=88, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=4,
                          head_dim=10, max_position_embeddings=128, sliding_window=16, rope_parameters=dict(ROPE)),
-        out_hidden_size=96, projector_hidden_size=56), ["1,1,1,1", "2,1,1,1", "4,1,1,1", "2,1,2,1"], ["2,1,1,1,4"]),
+        out_hidden_size=96, projector_hidden_size=56), ["1,1,1,1", "2,1,1,1", "4,1,1,1", "2,1,2,1"], ["2,1,1,1,4", "1,1,1,1,3"]),
     # The config and its class are on the hub; transformers' DeepSeek-V3 has the same tensors. The second has experts in all layers, and a vocabulary that tp 2 pads.
     **{name: Model("SarvamMLAForCausalLM", dict(
         model_type="sarvam_mla", vocab_size=vocabulary, hidden_size=40, intermediate_size=72, moe_intermediate_size=28, num_hidden_layers=4, num_attention_heads=12,
         num_key_value_heads=12, q_lora_rank=None, kv_lora_rank=36, qk_nope_head_dim=6, qk_rope_head_dim=10, v_head_dim=14, num_experts=8, num_experts_per_tok=2,
         num_shared_experts=2, first_k_dense_replace=dense, max_position_embeddings=512, rms_norm_eps=1e-6, rope_theta=10000.0, rope_scaling=None, hidden_act="silu",
-        moe_router_enable_expert_bias=True, tie_word_embeddings=False, attention_dropout=0.0), grids,
+        moe_router_enable_expert_bias=True, tie_word_embeddings=False, attention_dropout=0.0), grids, fsdp,
         same_tensors="DeepseekV3ForCausalLM", words=dict(num_experts="n_routed_experts", num_shared_experts="n_shared_experts"), plain_queries=True)
-       for name, vocabulary, dense, grids in (("sarvam_mla_a", 264, 1, ["1,1,1,1", "2,4,1,1", "4,2,1,1", "2,2,2,1", "2,2,1,2"]),
-                                              ("sarvam_mla_b", 131, 0, ["1,1,1,1", "1,8,1,1", "2,1,1,1"]))},
+       for name, vocabulary, dense, grids, fsdp in (("sarvam_mla_a", 264, 1, ["1,1,1,1", "2,4,1,1", "4,2,1,1", "2,2,2,1", "2,2,1,2"], ["1,2,1,1,4"]),
+                                                    ("sarvam_mla_b", 131, 0, ["1,1,1,1", "1,8,1,1", "2,1,1,1"], ["2,1,1,1,4"]))},
     # mcore-bridge needs flash-linear-attention for these. Several residual streams, n-gram tables whose last part is
     # shorter, and in the last one a layer that predicts (mcore_bridge_ranks.py: two_projections).
     "qwen4_exp_a": Model("Qwen4ExpForConditionalGeneration", dict(
@@ -195,7 +216,7 @@ MODELS = {
                           use_clipped_linears=False),
         text_config=dict(vocab_size=128, vocab_size_per_layer_input=128, hidden_size=48, intermediate_size=88, num_hidden_layers=6, num_attention_heads=8, num_key_value_heads=4,
                          head_dim=10, global_head_dim=16, num_global_key_value_heads=4, num_kv_shared_layers=3, hidden_size_per_layer_input=12, max_position_embeddings=128,
-                         sliding_window=16, use_double_wide_mlp=True, layer_types=["sliding_attention", "sliding_attention", "full_attention"] * 2)), ["1,1,1,1", "2,1,1,1", "4,1,1,1"]),
+                         sliding_window=16, use_double_wide_mlp=True, layer_types=["sliding_attention", "sliding_attention", "full_attention"] * 2)), ["1,1,1,1", "2,1,1,1", "4,1,1,1"], ["2,1,1,1,4"]),
     # Ranges of the linear layers of both towers, as E2B and E4B have them; no layer shares keys.
     "gemma4_audio_e": Model("Gemma4ForConditionalGeneration", dict(
         vision_config=dict(hidden_size=20, intermediate_size=36, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=6, patch_size=2, pooling_kernel_size=2,

@@ -204,13 +204,19 @@ def put_experts(put, cell, files):
             put(f"mlp.experts.{name}.weight{j}", matrices[part])
 
 
-def llama_layers(h, held, t, cell, prefix, file, dim, **how):
-    """Norms in front, in the linear layers."""
+def attention_layers(h, held, t, cell, prefix, file, dim, **how):
+    """Each layer with a norm in front of plain attention, in the linear layer: its number, where its other parameters are put, its name in the file."""
     mine = dict((n, j) for j, n in cell.layers(t["num_hidden_layers"]))
     for n in range(t["num_hidden_layers"]):
         put, at = layer_of(held, prefix, mine, n), f"{file}layers.{n}."
         put("self_attention.linear_qkv.layer_norm_weight", h.new(f"{at}input_layernorm.weight", t["hidden_size"]))
         attention(h, put, t, cell, at, dim, **how)
+        yield n, put, at
+
+
+def llama_layers(h, held, t, cell, prefix, file, dim, **how):
+    """Norms in front, in the linear layers."""
+    for _, put, at in attention_layers(h, held, t, cell, prefix, file, dim, **how):
         put("mlp.linear_fc1.layer_norm_weight", h.new(f"{at}post_attention_layernorm.weight", t["hidden_size"]))
         dense(h, put, cell, at, t["hidden_size"], t["intermediate_size"])
 

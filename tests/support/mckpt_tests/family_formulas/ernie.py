@@ -1,6 +1,6 @@
 """ERNIE 4.5-VL: two pools of experts."""
 
-from mckpt_tests.formulas import attention, bf16, both, dense, embedding, final_norm, layer_of, np, output, sizes, whole
+from mckpt_tests.formulas import attention_layers, bf16, both, dense, embedding, final_norm, np, output, sizes, whole
 
 
 def ernie4_5_vl_moe(r, h, held, cell):
@@ -30,12 +30,7 @@ def ernie4_5_vl_moe(r, h, held, cell):
                     held[f"resampler_model.{part}_linear.{leaf}.{kind}"] = a
     whole(h, held, cell, "resampler_model.", "model.resampler_model.", [*both("mlp", H, m), ("after_norm.weight", H)])
     e = embedding(h, held, t, cell, "language_model.", "model.")
-    mine = dict((n, j) for j, n in cell.layers(L))
-    for n in range(L):
-        put = layer_of(held, "language_model.", mine, n)
-        at = f"model.layers.{n}."
-        put("self_attention.linear_qkv.layer_norm_weight", h.new(f"{at}input_layernorm.weight", H))
-        attention(h, put, t, cell, at, dim)
+    for n, put, at in attention_layers(h, held, t, cell, "language_model.", "model.", dim):
         norm = h.new(f"{at}post_attention_layernorm.weight", H)
         if kinds[n] == "dense":
             put("mlp.linear_fc1.layer_norm_weight", norm)

@@ -1,12 +1,12 @@
 """The families of mcore-bridge (ms-swift)."""
 
-from mckpt_tests.formulas import attention, both, dense, embedding, experts, final_norm, layer_of, llama_layers, output, sizes, tower_sizes, whole
+from mckpt_tests.formulas import attention_layers, both, dense, embedding, experts, final_norm, llama_layers, output, sizes, tower_sizes, whole
 
 
 def internvl(r, h, held, cell):
     kind = r.choice(["qwen2", "qwen3", "qwen3_moe"])
     t = sizes(r, cell.T) | {"model_type": kind}
-    t["num_hidden_layers"] = L = cell.P * r.randint(1, 3)
+    t["num_hidden_layers"] = cell.P * r.randint(1, 3)
     H, tied, to, file = t["hidden_size"], r.random() < 0.3, "language_model.", "language_model.model."
     if kind == "qwen2":
         t["hidden_size"] = H = t["num_attention_heads"] * t.pop("head_dim")
@@ -15,11 +15,7 @@ def internvl(r, h, held, cell):
     how = {"bias": True} if kind == "qwen2" else {"norms": True}
     if kind == "qwen3_moe":
         t |= {"num_experts": (E := cell.X * r.randint(1, 3)), "moe_intermediate_size": (width := r.randint(2, 5)), "num_experts_per_tok": 1}
-        mine = dict((n, j) for j, n in cell.layers(L))
-        for n in range(L):
-            put, at = layer_of(held, to, mine, n), f"{file}layers.{n}."
-            put("self_attention.linear_qkv.layer_norm_weight", h.new(f"{at}input_layernorm.weight", H))
-            attention(h, put, t, cell, at, dim, **how)
+        for _, put, at in attention_layers(h, held, t, cell, to, file, dim, **how):
             put("pre_mlp_layernorm.weight", h.new(f"{at}post_attention_layernorm.weight", H))
             put("mlp.router.weight", h.new(f"{at}mlp.gate.weight", E, H))
             experts(h, put, cell, E, width, H, f"{at}mlp.experts.", ("gate_proj", "up_proj", "down_proj"))
@@ -59,11 +55,7 @@ def llama4(r, h, held, cell):
         t["moe_layers"] = sorted(sparse)
     H, to, file = t["hidden_size"], "language_model.", "language_model.model."
     e = embedding(h, held, t, cell, to, file)
-    mine = dict((n, j) for j, n in cell.layers(L))
-    for n in range(L):
-        put, at = layer_of(held, to, mine, n), f"{file}layers.{n}."
-        put("self_attention.linear_qkv.layer_norm_weight", h.new(f"{at}input_layernorm.weight", H))
-        attention(h, put, t, cell, at, t["head_dim"])
+    for n, put, at in attention_layers(h, held, t, cell, to, file, t["head_dim"]):
         norm = h.new(f"{at}post_attention_layernorm.weight", H)
         at += "feed_forward."
         if n not in sparse:
@@ -100,14 +92,10 @@ def llama4(r, h, held, cell):
 
 def muse_glimmer(r, h, held, cell):
     t = sizes(r, cell.T)
-    t["num_hidden_layers"] = L = cell.P * r.randint(1, 3)
+    t["num_hidden_layers"] = cell.P * r.randint(1, 3)
     H, to, file = t["hidden_size"], "language_model.", "model.language_model."
     e = embedding(h, held, t, cell, to, file)
-    mine = dict((n, j) for j, n in cell.layers(L))
-    for n in range(L):
-        put, at = layer_of(held, to, mine, n), f"{file}layers.{n}."
-        put("self_attention.linear_qkv.layer_norm_weight", h.new(f"{at}input_layernorm.weight", H))
-        attention(h, put, t, cell, at, t["head_dim"])
+    for _, put, at in attention_layers(h, held, t, cell, to, file, t["head_dim"]):
         put("self_attention.gate_proj.weight", cell.col(h.new(f"{at}self_attn.gate_proj.weight", t["num_attention_heads"] * t["head_dim"], H)))
         put("mlp.linear_fc1.layer_norm_weight", h.new(f"{at}pre_feedforward_layernorm.weight", H))
         dense(h, put, cell, at, H, t["intermediate_size"])

@@ -20,8 +20,8 @@ struct Case {
   std::vector<std::string> buckets;  // "1024 512 96: a@0+96 b@96+12"
 };
 
-std::vector<Case> golden_cases() {
-  std::ifstream in(MCKPT_TEST_DATA "/golden/buckets.txt");
+std::vector<Case> golden_cases(const std::string& file) {
+  std::ifstream in(MCKPT_TEST_DATA "/golden/" + file);
   std::vector<Case> cases;
   for (std::string line, word; std::getline(in, line);) {
     std::istringstream fields(line);
@@ -61,15 +61,19 @@ std::vector<std::string> buckets_of_rank_0(const Case& c) {
   return out;
 }
 
-TEST(GoldenBuckets, AreTheRealOnes) {
-  std::vector<Case> cases = golden_cases();
-  ASSERT_EQ(cases.size(), 11u);
+void expect_real_buckets(const std::string& file, std::size_t count) {
+  std::vector<Case> cases = golden_cases(file);
+  ASSERT_EQ(cases.size(), count);
   for (const Case& c : cases) {
     std::vector<std::string> buckets = buckets_of_rank_0(c);
     ASSERT_EQ(buckets.size(), c.buckets.size()) << c.tag;
     for (std::size_t i = 0; i < buckets.size(); i++) EXPECT_EQ(buckets[i], c.buckets[i]) << c.tag;
   }
 }
+
+TEST(GoldenBuckets, AreTheRealOnes) { expect_real_buckets("buckets.txt", 11); }
+
+TEST(GoldenBuckets, OfFurtherFamiliesAreTheRealOnes) { expect_real_buckets("families/buckets.txt", 30); }
 
 }  // namespace golden_buckets_test
 }  // namespace mckpt::impl
