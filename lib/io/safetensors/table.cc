@@ -123,7 +123,7 @@ void SafetensorsTable::read_entries() {
   findings_ = odd_.take();
 }
 
-// Strings only, as the format says. To the safetensors library null is no metadata.
+// Strings only, as the format says. The safetensors library takes null for no metadata.
 void SafetensorsTable::read_metadata() {
   if (json_->peek() == JsonType::kNull) return json_->null();
   if (json_->peek() != JsonType::kObject) json_->fail("__metadata__ is not an object of strings");

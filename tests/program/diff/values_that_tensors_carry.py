@@ -1,4 +1,4 @@
-"""What torch saves with a tensor beside its items: how integers stand for values (scale, zero point, axis), and the attributes that a
+"""Values that torch saves with a tensor beside its items: how integers become numbers (scale, zero point, axis), and the attributes that a
 program gave it, as torch.load gives them back. A difference in one of them is a difference in both orders; they are listed, and what
 holds tensors alone does not take them in silence.
 """
@@ -72,7 +72,7 @@ def compared(what, a, b, where):
     expect(run.returncode == (1 if where else 0), f"{what}: verify --against ends with {run.returncode}")
     expect((where is None) or where in run.stdout, f"{what}: verify does not name {where}")
     run = run_mckpt("diff", a, b)
-    expect(run.returncode == (1 if where else 0) and (where or "equal: all") in run.stdout, f"{what}: {run.stdout}")
+    expect(run.returncode == (1 if where else 0) and (where or "equal: ") in run.stdout, f"{what}: {run.stdout}")
 
 
 def pairs():
@@ -107,8 +107,9 @@ def conversions():
 def names():
     """The name of an attribute takes no other tensor's, and values that lead back to their tensor end the walk."""
     save(path("cycle.pt"), looped(), _0=bytes(8))
-    listed = run_mckpt("ls", path("cycle.pt"))
-    expect(listed.returncode == 0 and listed.stdout.count("\n") <= 4 and "w.(attributes).me" in listed.stdout, listed.stdout + listed.stderr)
+    shown = run_mckpt("inspect", path("cycle.pt"))
+    expect(shown.returncode == 0 and "w.(attributes)" in shown.stdout, shown.stdout + shown.stderr)
+    compared("a cycle", path("cycle.pt"), path("cycle.pt"), None)
     torch.save({"w": with_attributes(ones, mask=torch.zeros(3)), "w.mask": torch.ones(4)}, path("names.pt"))
     rows = json.loads(run_mckpt("ls", path("names.pt"), "--json").stdout)["tensors"]
     expect_equal("names", sorted(r["name"] for r in rows), ["w", "w.(attributes).mask", "w.mask"])

@@ -79,8 +79,7 @@ Sides sides_of_codes(std::unique_ptr<Store> codes, std::unique_ptr<Store> made);
 bool is_sharded(const Store& store);
 // Whether the store is a checkpoint of a training run with the model's own names, and no Hugging Face folder.
 bool is_own_source(const Store& store);
-// Whether the store has a model's own names, and is no folder of a Hugging Face model: the same, or one file of
-// safetensors. Which model it is of is said by a config.json elsewhere.
+// Whether the store is such a checkpoint or one file of safetensors: the config.json of its model is elsewhere.
 bool is_model_without_config(const Store& store);
 
 }  // namespace mckpt::impl

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 
 #include "core/base/text.h"
@@ -50,7 +51,10 @@ class Collector {
   // stands for itself.
   void fields(const TorchCall& r, PickleValue v) {
     if (v.is_none() || (v.is(Kind::kDict) && v.size() == 0)) return;
-    auto was_read = [&](PickleEntry e) { return e.key.is(Kind::kText) && places_a_tensor(r, e.key.text()); };
+    const std::span<const std::string_view> placing = placing_fields(r);
+    auto was_read = [&](PickleEntry e) {
+      return e.key.is(Kind::kText) && std::ranges::find(placing, e.key.text()) != placing.end();
+    };
     bool any = false;
     for (PickleEntry e : v.entries()) any = any || was_read(e);
     if (!any) return out_.push_back({std::string(kAttributes), v});

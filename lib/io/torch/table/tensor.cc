@@ -160,9 +160,11 @@ PickleValue wrapped_tensor(const TorchCall& call) {
   return is_dtensor(call) ? state_field(call.state, kLocalTensor) : PickleValue();
 }
 
-bool places_a_tensor(const TorchCall& call, std::string_view field) {
-  if (is_dtensor(call)) return field == kLocalTensor || field == kSpec;
-  return has_boxes(call) && std::ranges::find(kBoxFields, field) != std::end(kBoxFields);
+std::span<const std::string_view> placing_fields(const TorchCall& call) {
+  static constexpr std::string_view kOfDTensors[] = {kLocalTensor, kSpec};
+  if (is_dtensor(call)) return kOfDTensors;
+  return has_boxes(call) ? std::span<const std::string_view>(kBoxFields)
+                         : std::span<const std::string_view>();
 }
 
 bool is_torch_tensor(PickleValue v) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -58,8 +59,8 @@ TorchTensor read_torch_tensor(PickleValue v, TorchMeshes& meshes);
 std::vector<TorchTensor> read_torch_tensors(PickleValue v, TorchMeshes& meshes);
 // The tensor that a parameter, or this rank's piece that a DTensor, is made of; None for other calls.
 PickleValue wrapped_tensor(const TorchCall& call);
-// Whether the field of a tensor's state says where the tensor or its pieces are, and is read with it.
-bool places_a_tensor(const TorchCall& call, std::string_view field);
+// The fields of a tensor's state that say where the tensor or its pieces are, and are read with it.
+std::span<const std::string_view> placing_fields(const TorchCall& call);
 // The shape of a tensor that is a view of a storage, never a DTensor. Throws kBadPickle.
 Shape read_plain_shape(PickleValue v);
 // Throws kBadStorage, kBadPickle.
