@@ -27,7 +27,7 @@ std::array<Kind, 256> kinds_of(CodeFormat codes) {
   return kinds;
 }
 
-// Bits that are no code's: at the end of each word. Packing leaves zeros there.
+// Whether a word has bits behind its last code; packing leaves zeros there.
 bool has_bits_between(const QuantLayout& layout, const u8* row) {
   const i64 each = 32 / layout.int_bits;
   for (i64 column = 0; column < layout.columns; column += each, row += 4) {

@@ -75,7 +75,7 @@ struct QuantLayout {
   i64 bit_of(i64 number) const;
   // The words that so many packed integers take.
   i64 words_of(i64 count) const;
-  // Packed zero points: those of a column are packed as the codes of a row are.
+  // Packed zero points of a column are packed as the codes of a row are.
   i64 zero_point_word_rows() const { return words_of(rows); }
 
   // The row of the tensor of scales that has the scales of a row of values.
