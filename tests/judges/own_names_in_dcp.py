@@ -2,6 +2,7 @@
 that were saved; with optimizer states, objects, and tensors that torch stored at strides.
 """
 
+import json
 import os
 import tempfile
 
@@ -197,7 +198,34 @@ def file_equals_the_reference_writer():
     expect_equal("header and data", list(parts[0]), list(parts[1]))
 
 
+def two_whole_models():
+    """Two of the names that models have: nothing says which one is meant, in a DCP folder and in a file. A copy of another name, or a
+    dict that lacks a tensor, leaves `model`."""
+    tensors = {"model.a.weight": torch.randn(4, 4), "model.norm.weight": torch.randn(4)}
+    config = new("config")
+    os.mkdir(config)
+    with open(os.path.join(config, "config.json"), "w") as f:
+        f.write('{"model_type": "some", "architectures": ["SomeModel"]}')
+    other = {name: value + 1 for name, value in tensors.items()}
+    for beside, status in (("module", 3), ("state_dict", 3), ("model_state_dict", 3), ("ema", 0), ("part", 0)):
+        part = beside == "part"
+        state = {"module" if part else beside: dict(list(other.items())[1:]) if part else other, "model": tensors}
+        folder, file = new("dcp"), new("save.pt")
+        dcp.save(state, storage_writer=dcp.FileSystemWriter(folder, sync_files=False), no_dist=True)
+        torch.save(state, file)
+        for source in (folder, file):
+            out = new("out")
+            done = run_mckpt("export", source, out, "--assets", config, "--no-sync", "--json", "-q")
+            expect(done.returncode == status, f"{beside}: {done.returncode}, {done.stdout[:300]} {done.stderr[:300]}")
+            if status == 3:
+                error = json.loads(done.stdout)["error"]
+                expect(error["code"] == "MC2005" and "several dicts" in error["message"] and beside in error["found"], f"{beside}: {error}")
+                mckpt("export", source, out, "--assets", config, "--model-dict", beside)
+            expect_state(f"{beside}: the model", load_file(os.path.join(out, "model.safetensors")), other if status == 3 else tensors)
+
+
 of_dcp()
+two_whole_models()
 of_another_type()
 of_hugging_face()
 at_strides()

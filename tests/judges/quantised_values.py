@@ -6,6 +6,7 @@ compressed-tensors is a small package of Python alone. Where it is missing, what
 
     pip install compressed_tensors==0.20.0
 """
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -190,7 +191,7 @@ def compressed(folder, form, weights, shapes, scales_of, zero_points_of=None, li
         stem = f"model.layers.{i}.mlp.down_proj."
         tensors.update({stem + part: tensor.detach() for part, tensor in stored.items()})
         expected[stem + "weight"] = values.detach().to(torch.bfloat16)
-    config = {"quant_method": "compressed-tensors", "format": form, "ignore": [],
+    config = {"quant_method": "compressed-tensors", "format": form, "ignore": [], "version": importlib.metadata.version("compressed-tensors"),
               "config_groups": {"group_0": {"targets": ["Linear"], "weights": scheme.weights.model_dump(mode="json")}}}
     judged(folder, tensors, config, expected, like_source)
 

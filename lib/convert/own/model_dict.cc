@@ -17,7 +17,7 @@ namespace {
 // The last key of dicts that are a model, whatever is beside them.
 constexpr std::string_view kOfModels[] = {
     "model", "module", "state_dict", "model_state_dict", "model_state", "policy.weights", "policy/weights"};
-// The first choice where several dicts have such a key.
+// The first choice where several dicts have such a key, and are not whole models alike.
 constexpr std::string_view kFirst[] = {"model.", "app.model.", "state.model.", "policy.model."};
 constexpr std::string_view kModel = "model.";
 // The texts that may be in front of the model's own names inside of the dict.
@@ -94,9 +94,30 @@ class Choice {
       if (is_named(d->front) && (least < 0 || depth(*d) < least)) least = depth(*d);
     auto is_outermost = [&](const Dict& d) { return is_named(d.front) && depth(d) == least; };
     if (const Dict* d = only(candidates_, is_outermost)) return d;
-    return only(candidates_, [&](const Dict& d) {
+    const Dict* first = only(candidates_, [&](const Dict& d) {
       return is_outermost(d) && std::ranges::find(kFirst, d.front) != std::end(kFirst);
     });
+    // Two whole models with such names: nothing says which one is meant.
+    const bool two = first && std::ranges::any_of(candidates_, [&](const Dict* d) {
+                       return d != first && is_outermost(*d) && are_two_models(*first, *d);
+                     });
+    return two ? nullptr : first;
+  }
+
+  // Whether both have all tensors of the model's folder; where that is not known, whether the other one has all
+  // of the first.
+  bool are_two_models(const Dict& first, const Dict& other) const {
+    if (!expected_.empty()) return has_all_expected(first) && has_all_expected(other);
+    NameMap<std::string, i64> has;
+    for (const NamedTensor* n : other.tensors) has.emplace(name_in(other, *n), n->tensor);
+    return std::ranges::all_of(first.tensors, [&](const NamedTensor* n) {
+      auto at = has.find(name_in(first, *n));
+      return at != has.end() && std::ranges::equal(store_.dims(n->tensor), store_.dims(at->second));
+    });
+  }
+
+  static std::string name_in(const Dict& dict, const NamedTensor& n) {
+    return without_wrappers(std::string_view(n.name).substr(dict.front.size()));
   }
 
   // The dicts beside the only one with modules that may be parts of the model too, such as a head alone.
@@ -122,7 +143,7 @@ class Choice {
   bool has_all_expected(const Dict& d, std::string_view front) const {
     NameMap<std::string, i64> has;
     for (const NamedTensor* n : d.tensors) {
-      std::string name = without_wrappers(std::string_view(n->name).substr(d.front.size()));
+      std::string name = name_in(d, *n);
       if (name.starts_with(front)) has.emplace(name.substr(front.size()), n->tensor);
     }
     const bool flat = store_.driver().flat;  // without shapes

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "core/base/processor.h"
 #include "core/quantized/codes.h"
@@ -26,8 +27,20 @@ std::array<Kind, 256> kinds_of(CodeFormat codes) {
   return kinds;
 }
 
+// Whether a word has bits behind its last code; packing leaves zeros there.
+bool has_bits_between(const QuantLayout& layout, const u8* row) {
+  const i64 each = 32 / layout.int_bits;
+  for (i64 column = 0; column < layout.columns; column += each, row += 4) {
+    u32 word;
+    std::memcpy(&word, row, sizeof word);
+    if (u64{word} >> std::min(each, layout.columns - column) * layout.int_bits != 0) return true;
+  }
+  return false;
+}
+
 // The columns' bits end in the middle of a word or byte; packing leaves zeros after them.
 bool has_padding_bits(const QuantLayout& layout, const u8* row) {
+  if (layout.whole_codes) return has_bits_between(layout, row);
   i64 used = layout.columns * layout.int_bits, bytes = layout.code_row_bytes();
   if (used % 8 != 0 && row[used / 8] >> used % 8 != 0) return true;
   for (i64 i = ceil_div(used, 8); i < bytes; i++)

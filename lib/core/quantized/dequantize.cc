@@ -180,7 +180,7 @@ StoredBytes stored_at(const QuantLayout& s, const ValueTile& tile, const StoredB
     at.zero_points += scale_rows * s.scale_columns();
   else if (s.zero_points)
     at.zero_points +=
-        (piece.first_row * s.int_bits / 32 - tile.first_row * s.int_bits / 32) * s.scale_columns() * 4;
+        (s.bit_of(piece.first_row) / 32 - s.bit_of(tile.first_row) / 32) * s.scale_columns() * 4;
   return at;
 }
 

@@ -38,11 +38,23 @@ int code_bits(const QuantLayout& layout) {
 bool has_nibbles(const QuantLayout& layout) { return code_bits(layout) == 4; }
 
 i64 QuantLayout::code_row_bytes() const {
-  if (codes == CodeFormat::kPackedInt) return ceil_div(columns * int_bits, 32) * 4;
+  if (codes == CodeFormat::kPackedInt) return words_of(columns) * 4;
   return columns * code_bits(*this) / 8;
 }
 
-i64 QuantLayout::code_byte_of(i64 column) const { return column * code_bits(*this) / 8; }
+i64 QuantLayout::code_bit_of(i64 column) const {
+  return codes == CodeFormat::kPackedInt ? bit_of(column) : column * code_bits(*this);
+}
+
+i64 QuantLayout::bit_of(i64 number) const {
+  if (!whole_codes) return number * int_bits;
+  const i64 each = 32 / int_bits;
+  return number / each * 32 + number % each * int_bits;
+}
+
+i64 QuantLayout::words_of(i64 count) const {
+  return whole_codes ? ceil_div(count, i64{32 / int_bits}) : ceil_div(count * int_bits, i64{32});
+}
 
 i64 QuantLayout::scale_row_bytes() const { return dtype_bytes(scales, scale_columns()); }
 
@@ -78,7 +90,7 @@ StoredRanges stored_ranges(const QuantLayout& layout, i64 first, i64 end) {
   int bits = code_bits(layout);
   StoredRanges r;
   r.codes.begin = first_row * layout.code_row_bytes() + layout.code_byte_of(first_column);
-  r.codes.end = last_row * layout.code_row_bytes() + ceil_div((last_column + 1) * bits, 8);
+  r.codes.end = last_row * layout.code_row_bytes() + ceil_div(layout.code_bit_of(last_column) + bits, 8);
   r.scales.begin = layout.scale_row_of(first_row) * layout.scale_row_bytes();
   r.scales.end = (layout.scale_row_of(last_row) + 1) * layout.scale_row_bytes();
   if (layout.zero_points && layout.zero_points_are_bytes) {
@@ -86,8 +98,8 @@ StoredRanges stored_ranges(const QuantLayout& layout, i64 first, i64 end) {
     r.zero_points.end = (layout.scale_row_of(last_row) + 1) * layout.scale_columns();
   } else if (layout.zero_points) {
     i64 word_row_bytes = layout.scale_columns() * 4;
-    r.zero_points.begin = first_row * layout.int_bits / 32 * word_row_bytes;
-    r.zero_points.end = ceil_div((last_row + 1) * layout.int_bits, 32) * word_row_bytes;
+    r.zero_points.begin = layout.bit_of(first_row) / 32 * word_row_bytes;
+    r.zero_points.end = layout.words_of(last_row + 1) * word_row_bytes;
   }
   return r;
 }

@@ -29,7 +29,7 @@ enum class CodeFormat : u8 {
   kE5M2,       // a byte; the upper half of fp16
   kE2M3,       // 6 bits; column c is at bit c * 6 of its row: 0 to .875 in eighths, up to 7.5, and negatives
   kE2M1,       // 4 bits, the first of two in the lower half of a byte: 0 .5 1 1.5 2 3 4 6, and negatives
-  kPackedInt,  // `int_bits` bits; column c is at bit c * int_bits of its row, with 2^(int_bits-1) added
+  kPackedInt,  // `int_bits` bits, in words of 32 bits (`whole_codes`), with 2^(int_bits-1) added
   kInt8,       // a byte with a sign, whose values `int_bits` bits could hold
 };
 
@@ -44,6 +44,11 @@ enum class TensorScale : u8 {
 struct QuantLayout {
   CodeFormat codes = CodeFormat::kE4M3;
   int int_bits = 4;  // of kPackedInt and kInt8: 2 to 8
+  // The packing of kPackedInt. Both have the codes of 2, 4 and 8 bits in the same places.
+  //
+  //   false   column c is at bit c * int_bits of its row    3 bits: column 10 is in words 0 and 1
+  //   true    32 / int_bits whole codes in a word           3 bits: column 10 is at bit 0 of word 1
+  bool whole_codes = false;
   DType scales = DType::kF32;
   i64 matrices = 1, rows = 0, columns = 0;  // of values; rows of one matrix
   i64 block_rows = 1, block_columns = 1;
@@ -58,14 +63,20 @@ struct QuantLayout {
 
   i64 all_rows() const { return matrices * rows; }
   i64 code_row_bytes() const;
-  // The byte of a row that has the first bit of a column's code.
-  i64 code_byte_of(i64 column) const;
+  // The first bit of a column's code, counted from the beginning of its row, and the byte that has it.
+  i64 code_bit_of(i64 column) const;
+  i64 code_byte_of(i64 column) const { return code_bit_of(column) / 8; }
   // The stored scales of one matrix; the tensor of scales has matrices * scale_rows() rows.
   i64 scale_rows() const { return ceil_div(rows, block_rows); }
   i64 scale_columns() const { return ceil_div(columns, block_columns); }
   i64 scale_row_bytes() const;
-  // Packed zero points: row r of a column is at bit r * int_bits of the column's words.
-  i64 zero_point_word_rows() const { return ceil_div(rows * int_bits, 32); }
+  // The first bit of the packed integer with this number: of a row's codes, counted by columns, or of a
+  // column's zero points, counted by rows.
+  i64 bit_of(i64 number) const;
+  // The words that so many packed integers take.
+  i64 words_of(i64 count) const;
+  // Packed zero points of a column are packed as the codes of a row are.
+  i64 zero_point_word_rows() const { return words_of(rows); }
 
   // The row of the tensor of scales that has the scales of a row of values.
   i64 scale_row_of(i64 row) const { return row / rows * scale_rows() + row % rows / block_rows; }

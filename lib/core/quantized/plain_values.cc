@@ -35,8 +35,8 @@ float code_value(const QuantLayout& s, const u8* codes, i64 first_column, i64 co
       return e2m1_value(nibble);
     }
     case CodeFormat::kPackedInt: {
-      i64 from = first_column * s.int_bits / 8 * 8;
-      int stored = static_cast<int>(bits_at(codes, column * s.int_bits - from, s.int_bits));
+      i64 from = s.code_byte_of(first_column) * 8;
+      int stored = static_cast<int>(bits_at(codes, s.bit_of(column) - from, s.int_bits));
       return static_cast<float>(stored - (1 << (s.int_bits - 1)));
     }
     case CodeFormat::kInt8:

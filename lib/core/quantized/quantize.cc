@@ -98,9 +98,8 @@ QuantLosses piece_codes(const QuantLayout& s, const Piece& piece, u8* codes) {
 
 // Codes of less than a byte, one after the other from a column on. pre: the row was zero.
 void pack(const QuantLayout& s, i64 column, i64 items, const u8* codes, u8* row) {
-  int bits = code_bits(s);
-  i64 at = column * bits;
-  for (i64 i = 0; i < items; i++, at += bits) {
+  for (i64 i = 0; i < items; i++) {
+    const i64 at = s.code_bit_of(column + i);
     u32 shifted = static_cast<u32>(codes[i]) << at % 8;
     row[at / 8] = static_cast<u8>(row[at / 8] | shifted);
     if (shifted > 255) row[at / 8 + 1] = static_cast<u8>(row[at / 8 + 1] | shifted >> 8);

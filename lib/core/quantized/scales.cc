@@ -73,7 +73,7 @@ int zero_point_at(const QuantLayout& s, const u8* words, i64 first_row, i64 row,
     const i64 scale_row = s.scale_row_of(row) - s.scale_row_of(first_row);
     return static_cast<std::int8_t>(words[scale_row * s.scale_columns() + group]);
   }
-  i64 at = row * s.int_bits - first_row * s.int_bits / 32 * 32;
+  i64 at = s.bit_of(row) - s.bit_of(first_row) / 32 * 32;
   int value = 0;
   for (int i = 0; i < s.int_bits; i++, at++) {
     const u8* word = words + (at / 32 * s.scale_columns() + group) * 4;

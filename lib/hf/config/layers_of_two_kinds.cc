@@ -26,7 +26,8 @@ Error wrong_length(const ConfigFields& c, std::string_view key, i64 layers, i64 
 }
 
 // One of two answers for each layer: 0 or 1 under `flags`, as releases have it, or one of two words under `words`, as
-// transformers writes it.
+// transformers writes it. Where both are there, the words are: transformers keeps the flags that it once read, builds
+// the model by the words, and saves both.
 struct TwoKinds {
   std::string_view flags, words, zero, one;
 };
@@ -43,7 +44,7 @@ bool is_one(const ConfigFields& c, const TwoKinds& kinds, std::string_view word)
 
 std::vector<bool> kinds_of_layers(const ConfigFields& c, const TwoKinds& kinds, i64 layers) {
   std::vector<bool> out;
-  const bool words = !c.has(kinds.flags) && c.has(kinds.words);
+  const bool words = c.has(kinds.words);
   if (words)
     for (const std::string& word : c.texts(kinds.words)) out.push_back(is_one(c, kinds, word));
   else if (!c.has(kinds.flags))

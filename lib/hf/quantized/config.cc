@@ -186,6 +186,7 @@ QuantConfig quant_config_of(const JsonValue& entry) {
   if (name.empty() && !algorithm.empty()) name = "modelopt";
   config.method = method_of(name);
   config.fmt = text_of(how, "fmt"), config.algorithm = algorithm, config.format = format;
+  config.version = text_of(how, "version");
   config.power_scales = text_of(how, "scale_fmt") == "ue8m0";
   if (config.method == QuantMethod::kModelOpt) check_algorithm(algorithm);
   if (config.method == QuantMethod::kCompressedTensors) refuse_transforms(how);

@@ -30,6 +30,7 @@ struct QuantConfig {
   std::string file;           // that says so: "config.json"
   std::string fmt;            // of the FP8 codes: "e4m3"
   std::string format;         // of compressed-tensors: "pack-quantized"
+  std::string version;        // of compressed-tensors that wrote it: "0.10.2"
   std::string algorithm;      // of ModelOpt: "NVFP4"
   bool power_scales = false;  // scale_fmt "ue8m0": scales are powers of two, whatever their type
   i64 block_rows = 0, block_columns = 0;

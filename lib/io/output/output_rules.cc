@@ -16,6 +16,7 @@
 #include "io/file/place.h"
 #include "io/json/json.h"
 #include "io/output/staged_folder.h"
+#include "io/store/names/torch_names.h"
 
 namespace mckpt::impl {
 namespace {
@@ -91,19 +92,30 @@ void refuse_empty_path(const std::string& path, const char* of) {
         .help("only a shell makes `~` the home folder: give its whole path");
 }
 
+// The source, or another folder, into which the result would be written.
+Error OutputRules::inside(const std::string& path, const std::string& source) const {
+  const bool first = source == sources_[0];
+  return refused(cat("the result would be written into ", words_of(source)), path, found_of(source))
+      .help(cat("choose an output outside of ", first ? "the source" : "this folder"));
+}
+
+std::string OutputRules::words_of(const std::string& source) const {
+  return source == sources_[0] ? "the source from which it is made"
+                               : "a folder that is read, such as that of the assets";
+}
+
+std::string OutputRules::found_of(const std::string& source) const {
+  return cat(source == sources_[0] ? "the source " : "the folder ", source);
+}
+
 void OutputRules::check_folder(const std::string& path) const {
   refuse_empty_path(path, "the output");
   std::string to = whole_path(path);
   for (const std::string& source : sources_) {
-    const bool first = source == sources_[0];
-    const std::string what =
-        first ? "the source from which it is made" : "a folder that is read, such as that of the assets";
-    const std::string found = cat(first ? "the source " : "the folder ", source);
-    if (lies_in(source, to))
-      throw refused(cat("the result would be written into ", what), path, found)
-          .help(cat("choose an output outside of ", first ? "the source" : "this folder"));
+    if (lies_in(source, to)) throw inside(path, source);
     if (lies_in(to, source))
-      throw refused(cat("the result would replace ", what), path, found).help("choose another output");
+      throw refused(cat("the result would replace ", words_of(source)), path, found_of(source))
+          .help("choose another output");
   }
   for (const std::string& folder : file_folders_)
     if (lies_in(to, folder))
@@ -115,8 +127,14 @@ void OutputRules::check_folder(const std::string& path) const {
 void OutputRules::check_file(const std::string& path) const {
   refuse_empty_path(path, "the output");
   std::error_code ec;
-  if (!fs::exists(fs::symlink_status(path, ec))) return;
   std::string to = whole_path(path);
+  if (!fs::exists(fs::symlink_status(path, ec))) {
+    if (!to.ends_with(".safetensors") && !has_torch_suffix(to)) return;
+    for (const std::string& source : sources_)
+      if (lies_in(source, to))
+        throw inside(path, source).note("a file of weights in it would be taken for a part of it, or for it");
+    return;
+  }
   for (const std::string& source : sources_)
     if (lies_in(source, to) || fs::equivalent(source, to, ec))
       throw refused("the result would replace a file of the source from which it is made", path,

@@ -3,7 +3,8 @@
 //   a folder     is not part of what is read and contains nothing of it, under any path; an existing folder
 //                is replaced only if the user asked for that, and only if all files in it are parts of a
 //                result (io/output/result_files.h)
-//   a file       may be new in a folder that is read, but replaces nothing in that folder
+//   a file       may be new in a folder that is read, but replaces nothing in that folder; a file of weights
+//                is not made there either: programs would load it with the folder, or instead of it
 //   a report     replaces another report of mckpt and nothing else, and is not inside what is read or made
 //
 // Example: with the source /data/run, the result /data/run/out is refused, and so is /data (it would replace
@@ -15,6 +16,8 @@
 #include <vector>
 
 namespace mckpt::impl {
+
+class Error;
 
 // Throws kUsage for a path that is empty or begins with ~/. `of`: what it is the path of, for the message.
 void refuse_empty_path(const std::string& path, const char* of);
@@ -34,6 +37,10 @@ class OutputRules {
   void check_report(const std::string& path, const std::vector<std::string>& results) const;
 
  private:
+  Error inside(const std::string& path, const std::string& source) const;
+  std::string words_of(const std::string& source) const;
+  std::string found_of(const std::string& source) const;
+
   std::vector<std::string> sources_;  // from the root, without links
   std::set<std::string>
       file_folders_;  // the folders of the files that are read, from the root, without links

@@ -6,7 +6,6 @@
 //   model-00001-of-00002.safetensors  has "w", "x"    "x": the index does not name it: a stray, and a finding
 //   model-00002-of-00002.safetensors  missing         a finding; tensors of the other file are listed
 //   model.safetensors                 not named       another model (io/safetensors/two_models.h)
-//   pytorch_model.bin                 beside others   the model of transformers: the folder is refused
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -25,7 +24,6 @@
 #include "io/safetensors/shards.h"
 #include "io/safetensors/two_models.h"
 #include "io/store/findings.h"
-#include "io/store/open/adapter_base.h"
 #include "io/store/open/format_ids.h"
 
 namespace mckpt::impl {
@@ -33,8 +31,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
-// Missing files of one set: the most that become findings of their own, and the most that are looked for
-// one by one.
+// Missing files of one set: the most that become findings, and the most that are looked for one by one.
 constexpr std::size_t kMostListed = 50;
 constexpr i64 kMostLookedFor = 1000;
 // The remark about a file of weights that is not read.
@@ -65,7 +62,7 @@ class FolderOpener {
   // The index decides if there is one; then a file called model.safetensors, or the only one; else all
   // files are one set.
   std::unique_ptr<Store> open() {
-    refuse_beside_torch();
+    refuse_beside_torch(folder_, weights_, indexes_);
     add_config_facts(folder_, *store_, [&](Finding f) { odd_.add(std::move(f)); });
     if (!indexes_.empty()) {
       open_indexed(chosen_index());
@@ -84,20 +81,6 @@ class FolderOpener {
  private:
   bool has_weights(std::string_view name) const {
     return std::find(weights_.begin(), weights_.end(), name) != weights_.end();
-  }
-
-  // Throws kTwoModels where transformers would load a file of torch.save, and not these. The weights of an
-  // adapter are no second model.
-  void refuse_beside_torch() const {
-    const std::string_view loaded = loaded_by_transformers(folder_);
-    if (!loaded.starts_with("pytorch_model")) return;
-    std::vector<std::string> others = weights_;
-    others.insert(others.end(), indexes_.begin(), indexes_.end());
-    if (folder_.has_file(kAdapterConfig)) std::erase(others, "adapter_model.safetensors");
-    if (others.empty()) return;
-    throw Error(Code::kTwoModels, cat("the folder holds two models, ", loaded, " and ", listed(others)))
-        .note(cat("transformers loads ", loaded, "; vLLM and SGLang load the safetensors files"))
-        .help("move the files of the model that is not meant into another folder");
   }
 
   // Throws kBadIndex if there are several indexes and none has the usual name.

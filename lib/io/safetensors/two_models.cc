@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "io/file/parallel.h"
 #include "io/store/finding.h"
+#include "io/store/open/adapter_base.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
 
@@ -86,6 +86,18 @@ Finding judge_two_models(const Store& shards, const TwoModelNames& names,
   finding.message = cat(two, ", which are not equal: ", unlike, "; ", loads);
   finding.help = help, finding.warning = false;
   return finding;
+}
+
+void refuse_beside_torch(const Folder& folder, std::vector<std::string> files,
+                         const std::vector<std::string>& indexes) {
+  const std::string_view loaded = loaded_by_transformers(folder);
+  if (!loaded.starts_with("pytorch_model")) return;
+  if (folder.has_file(kAdapterConfig)) std::erase(files, "adapter_model.safetensors");
+  files.insert(files.end(), indexes.begin(), indexes.end());
+  if (files.empty()) return;
+  throw Error(Code::kTwoModels, cat("the folder holds two models, ", loaded, " and ", listed(files)))
+      .note(cat("transformers loads ", loaded, "; vLLM and SGLang load the safetensors files"))
+      .help("move the files of the model that is not meant into another folder");
 }
 
 }  // namespace mckpt::impl

@@ -16,11 +16,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/store/names/hf_weights.h"
 
 namespace mckpt::impl {
 
+class Folder;
 class Store;
 struct Finding;
 
@@ -38,6 +40,11 @@ struct TwoModelNames {
 // opens the file. pre: the folder has both.
 Finding judge_two_models(const Store& shards, const TwoModelNames& names,
                          const std::function<std::unique_ptr<Store>()>& open_single);
+
+// Throws kTwoModels where transformers would load a file of torch.save, and none of these files of safetensors and
+// their indexes. An adapter's weights belong to a model that is elsewhere.
+void refuse_beside_torch(const Folder& folder, std::vector<std::string> files,
+                         const std::vector<std::string>& indexes);
 
 // The name of the finding for the files of the model that the caller did not choose.
 inline constexpr std::string_view kNotChosen = "of the other model in the folder, which was not chosen";

@@ -35,6 +35,7 @@
 #include "io/verify/first_failures.h"
 #include "io/verify/implausible.h"
 #include "io/verify/lost_chunks.h"
+#include "io/verify/open_ranges.h"
 #include "io/verify/which_check.h"
 
 namespace mckpt::impl {
@@ -302,7 +303,7 @@ void Verifier::report_values(std::span<const Unit> units, std::span<const NonFin
     for (; u < units.size() && units[u].tensor == tensor; u++) all.merge(found[u]);
     if (unreadable_.contains(tensor)) continue;
     at(kValues).count += store_.shape(tensor).items();
-    if (all.count() > 0) add_non_finite(tensor, all);
+    if (all.count() > 0 && !is_open_range(store_, tensor, all, reader)) add_non_finite(tensor, all);
     implausible.add(tensor, all);
   }
   for (Finding& f : implausible.findings(reader)) add(kValues, std::move(f));

@@ -71,7 +71,7 @@ error = json.loads(run(3, "diff", two, MODEL, "--json").stdout)["error"]
 expect(error["code"] == "MC1114", f"diff --json: {error}")
 findings = [f for f in json.loads(run(1, "verify", two, "--json").stdout)["findings"] if f["code"] == "MC1114"]
 expect(len(findings) == 1 and "pytorch_model.bin and foo.safetensors" in findings[0]["message"], f"verify --json: {findings}")
-# The config and headers of such a folder are no description of a model either.
+# Such a folder does not describe a model for others either.
 run(0, "convert", "hf-to-fsdp", MODEL, path("ck"), "-q", "--no-sync")
 run(3, "export", path("ck"), path("out"), "--assets", two, words=("MC1114",))
 

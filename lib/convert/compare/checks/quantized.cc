@@ -53,16 +53,18 @@ class ScaleCheck {
   }
 
   void check_padding(TensorReader& reader, const QuantizedTensor& q, i64 place) {
-    if (q.layout.columns * q.layout.int_bits % 32 == 0) return;
+    if (!q.layout.whole_codes && q.layout.columns * q.layout.int_bits % 32 == 0) return;
     CodeFaults f = count_code_faults(q.layout, 0, q.layout.all_rows(), read(reader, q.codes));
     if (f.padding.count == 0) return;
     found_.add(place, {.code = Code::kBadScale,
                        .tensor = std::string(store_.name(q.codes)),
                        .file = std::string(file_label(store_, store_.chunk(q.codes, 0).file)),
-                       .message = cat("rows with bits that are not zero behind the last of ",
-                                      q.layout.columns, " columns: ", with_commas(f.padding.count), " of ",
-                                      with_commas(q.layout.all_rows()), ", the first is row ",
-                                      f.padding.first / q.layout.columns)});
+                       .message = cat(
+                           "rows with bits that are not zero ",
+                           q.layout.whole_codes ? "behind the codes of a word, of " : "behind the last of ",
+                           q.layout.columns, " columns: ", with_commas(f.padding.count), " of ",
+                           with_commas(q.layout.all_rows()), ", the first is row ",
+                           f.padding.first / q.layout.columns)});
   }
 
   const Store& store_;

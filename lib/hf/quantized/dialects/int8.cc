@@ -47,7 +47,10 @@ bool set_block(const PartFinder& parts, QuantizedTensor& q, const PartFinder::Di
 }  // namespace
 
 bool set_one_scale(const PartFinder& parts, QuantizedTensor& q) {
-  if (q.layout.matrices != 1 || items_of(parts.dims(q.scales)) != 1 || q.layout.rows <= 1) return false;
+  const PartFinder::Dims s = parts.dims(q.scales);
+  if (q.layout.matrices != 1 || items_of(s) != 1 || q.layout.rows < 1) return false;
+  // [1, 1] of a matrix of one row is the row's.
+  if (q.layout.rows == 1 && s.size() > 1) return false;
   q.layout.block_rows = q.layout.rows, q.layout.block_columns = std::max<i64>(q.layout.columns, 1);
   return true;
 }
@@ -71,7 +74,7 @@ std::optional<QuantizedTensor> int8_weight(const PartFinder& parts, i64 t) {
   l.int_bits = bits_of(parts);
   const PartFinder::Dims s = parts.dims(scales);
   const bool of_rows = s.size() == q.dims.size() && s[s.size() - 2] == l.rows;
-  const bool vector = s.size() == 1 && s[0] == l.rows && l.matrices == 1;
+  const bool vector = s.size() == 1 && s[0] == l.rows && l.rows != 1 && l.matrices == 1;
   const bool has_columns = parts.config() && parts.config()->method == QuantMethod::kCompressedTensors;
   if (vector && has_columns) parts.expect_dims(scales, {l.rows, 1}, "one scale for each row");
   if (vector) {

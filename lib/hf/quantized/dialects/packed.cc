@@ -1,6 +1,7 @@
 // Codes of less than a byte: MXFP4 of gpt-oss and of DeepSeek-V4's experts, NVFP4 of ModelOpt, and what
 // compressed-tensors packs but for codes of six bits (mxfp6.cc).
 #include <algorithm>
+#include <charconv>
 
 #include "core/base/error.h"
 #include "core/items/shape.h"
@@ -26,17 +27,77 @@ bool may_have_bits(const QuantConfig* config, i64 bits) {
   return !named;
 }
 
-// The bits by which so many words hold the row. Throws if there is more than one number.
+QuantLayout packed_layout(QuantLayout layout, i64 bits, bool whole_codes) {
+  layout.int_bits = static_cast<int>(bits), layout.whole_codes = whole_codes;
+  return layout;
+}
+
+// The bits by which so many words hold the row. Throws if there is more than one number. A packing without
+// waste goes first, as long as the config names no bits: by the other, a row of 7 bits has the words of 8.
 i64 bits_of(const PartFinder& parts, const QuantizedTensor& q, i64 words) {
+  const bool named = !may_have_bits(parts.config(), 0);
   i64 found = 0;
-  for (i64 bits = 2; bits <= 8; bits++)
-    if (ceil_div(q.layout.columns * bits, 32) == words && may_have_bits(parts.config(), bits)) {
-      if (found > 0)
-        parts.misfit(q.codes, "the width of a code is not known", "quantization_config with num_bits",
-                     cat(found, " or ", bits, " bits"));
-      found = bits;
-    }
+  for (const bool whole_codes : {false, true}) {
+    if (found > 0 && !named) break;
+    for (i64 bits = 2; bits <= 8; bits++)
+      if (packed_layout(q.layout, bits, whole_codes).words_of(q.layout.columns) == words &&
+          may_have_bits(parts.config(), bits) && bits != found) {
+        if (found > 0)
+          parts.misfit(q.codes, "the width of a code is not known", "quantization_config with num_bits",
+                       cat(found, " or ", bits, " bits"));
+        found = bits;
+      }
+  }
   return found;
+}
+
+// Whether the config says that its version of compressed-tensors packed whole codes only: the last one was
+// 0.17.1. Nothing for a version that nobody knows, as one of a night between two releases.
+std::optional<bool> whole_codes_of(const std::string& version) {
+  i64 part[3] = {0, 0, 0};
+  const char* at = version.data();
+  const char* end = at + version.size();
+  for (i64& number : part) {
+    const auto [next, error] = std::from_chars(at, end, number);
+    if (error != std::errc()) break;
+    at = next;
+    if (at == end || *at != '.') break;
+    at++;
+  }
+  if (part[0] == 0 && part[1] == 0) return std::nullopt;
+  if (part[0] > 0 || part[1] >= 18) return false;
+  if (part[1] == 17 && part[2] > 1) return std::nullopt;
+  return true;
+}
+
+// Sets which of the two packings the codes and their zero points have, by their words; where both fit, by the
+// version. Throws if neither says it. Codes in one word are in the same places.
+void set_packing(const PartFinder& parts, QuantizedTensor& q, i64 words) {
+  QuantLayout& l = q.layout;
+  const i64 each = 32 / l.int_bits;
+  if (each * l.int_bits == 32) return;
+  const i64 zeros = parts.find(cat(q.name, "_zero_point"));
+  const bool packed_zeros = zeros >= 0 && parts.store().dtype(zeros) == DType::kI32;
+  const PartFinder::Dims z = packed_zeros ? parts.dims(zeros) : PartFinder::Dims{};
+  auto fits = [&](bool whole_codes) {
+    const QuantLayout one = packed_layout(l, l.int_bits, whole_codes);
+    return one.words_of(l.columns) == words && (z.size() != 2 || one.words_of(l.rows) == z[0]);
+  };
+  const bool dense = fits(false), whole = fits(true);
+  if (dense != whole) {
+    l.whole_codes = whole;
+    return;
+  }
+  if (!dense || (l.columns <= each && (z.size() != 2 || l.rows <= each))) return;
+  const QuantConfig* config = parts.config();
+  const std::optional<bool> said = whole_codes_of(config ? config->version : "");
+  if (!said)
+    parts.misfit(q.codes,
+                 cat("compressed-tensors packs codes of ", l.int_bits,
+                     " bits in two ways, and the number of words fits both"),
+                 "quantization_config with the version of compressed-tensors: up to 0.17.1, or from 0.18 on",
+                 config && !config->version.empty() ? escaped(config->version) : "no version");
+  l.whole_codes = *said;
 }
 
 // Rows and columns, which are read.
@@ -58,7 +119,7 @@ void set_integers(const PartFinder& parts, QuantizedTensor& q) {
   QuantLayout& l = q.layout;
   if (d.size() != 2)
     parts.misfit(q.codes, "packed codes are not a matrix", "2 dimensions", dims_to_string(d));
-  const bool one = Shape(s).items() == 1 && d[0] > 1;
+  const bool one = Shape(s).items() == 1 && (d[0] > 1 || s.size() < 2);
   if (!one && (s.size() != 2 || s[0] != d[0]))
     parts.misfit(q.scales, "the shape does not fit the packed codes", cat("[", d[0], ", groups]"),
                  dims_to_string(s));
@@ -74,10 +135,16 @@ void set_integers(const PartFinder& parts, QuantizedTensor& q) {
     l.columns = columns;
   }
   if (bits == 0) bits = bits_of(parts, q, d[1]);
-  if (bits < 2 || bits > 8 || ceil_div(l.columns * bits, 32) != d[1])
+  if (bits != 0 && (bits < 2 || bits > 8))
+    parts.misfit(q.codes, "packed codes of so few or many bits are not read", "2 to 8 bits",
+                 cat(bits, bits == 1 ? " bit" : " bits"));
+  if (bits > 0) {
+    l.int_bits = static_cast<int>(bits);
+    set_packing(parts, q, d[1]);
+  }
+  if (bits == 0 || l.words_of(l.columns) != d[1])
     parts.misfit(q.codes, cat("the words of a row do not hold ", l.columns, " codes of ", bits, " bits"),
                  dims_to_string(PartFinder::Dims{l.rows, ceil_div(l.columns * bits, 32)}), dims_to_string(d));
-  l.int_bits = static_cast<int>(bits);
   q.dims = {l.rows, l.columns};
   if (set_one_scale(parts, q)) return;
   if (group == 0)
@@ -92,7 +159,7 @@ void set_zero_points(const PartFinder& parts, QuantizedTensor& q) {
   q.zero_points = parts.find(cat(q.name, "_zero_point"));
   if (q.zero_points < 0) return;
   // Zero points of the whole tensor, or of blocks, are not packed.
-  if (q.layout.block_rows != 1) return set_zero_point_bytes(parts, q);
+  if (q.layout.block_rows != 1 || parts.dims(q.scales).size() < 2) return set_zero_point_bytes(parts, q);
   q.layout.zero_points = true;
   parts.expect_dtype(q.zero_points, {DType::kI32});
   parts.expect_dims(q.zero_points, {q.layout.zero_point_word_rows(), q.layout.scale_columns()},

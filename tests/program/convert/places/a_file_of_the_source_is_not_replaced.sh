@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A result that is one file replaces no file in the folder that it is made from; a new one may be there.
+# A result that is one file replaces no file in the folder that it is made from, and no file of weights is made there: the folder would be
+# another model. A file beside a file that is converted may be new.
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
 cp -r "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe hf
@@ -32,8 +33,25 @@ refused pt-to-safetensors pt/model.pt hard_link
 refused to-safetensors pt/model.pt hf/config.json --assets hf
 refused to-safetensors pt/model.pt hf/model-00001-of-00002.safetensors --assets link
 
-expect 0 "$mckpt" convert pt-to-safetensors pt pt/model.safetensors --no-sync
-expect 0 "$mckpt" convert safetensors-to-pt hf hf/new.pt --no-sync
+before=$(state)
+refused to-safetensors hf hf/model.safetensors --dtype fp16
+has err "would be written into the source from which it is made"
+has err "choose an output outside of the source"
+refused pt-to-safetensors pt pt/model.safetensors
+refused safetensors-to-pt hf hf/new.pt
+refused safetensors-to-pt hf link/pytorch_model.bin
+refused safetensors-to-pt hf hf/deep/new.pt
+expect 4 "$mckpt" convert to-safetensors pt/model.pt hf/more.safetensors --assets hf --no-sync
+has err "would be written into a folder that is read, such as that of the assets"
+expect 4 "$mckpt" convert to-safetensors hf hf/model.safetensors --json --no-sync
+has out '"code": "MC3003"'
+(cd hf && expect 4 "$mckpt" convert to-safetensors . model.safetensors --no-sync) || exit 1
+[ "$(state)" = "$before" ] || fail "something was written"
+expect 0 "$mckpt" verify hf
+
+# An archive is nothing that a program would load for the folder, and a file that was named has no folder.
+expect 0 "$mckpt" convert to-hdf5 hf hf/archive.h5 --no-sync
+expect 0 "$mckpt" convert pt-to-safetensors pt/model.pt pt/model.safetensors --no-sync
 expect 0 "$mckpt" convert pt-to-safetensors pt/model.pt pt/model.safetensors --no-sync --overwrite
 
 # A new file has no name of the other format.

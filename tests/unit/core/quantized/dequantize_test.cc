@@ -134,6 +134,7 @@ QuantLayout drawn_layout(Random& random) {
   QuantLayout s;
   s.codes = static_cast<CodeFormat>(below(6));
   s.int_bits = static_cast<int>(2 + below(7));
+  s.whole_codes = s.codes == CodeFormat::kPackedInt && below(2) == 0;
   s.scales = kScales[below(6)];
   s.matrices = 1 + below(3), s.rows = 1 + below(9), s.columns = 1 + below(150);
   s.block_rows = 1 + below(5), s.block_columns = 1 + below(40);
@@ -229,6 +230,31 @@ TEST(Dequantize, SpelledOutValues) {
   EXPECT_EQ(values[1], 0x7f00);
   EXPECT_EQ(values[2], 0xff00);
   EXPECT_EQ(values[3], 0x7f80);
+}
+
+// Eleven codes of 3 bits, 0 to 7 and 0 to 2, in both packings: the eleventh is in two words, or begins one.
+TEST(Dequantize, IntegersInBothPackings) {
+  QuantLayout s;
+  s.codes = CodeFormat::kPackedInt, s.int_bits = 3;
+  s.rows = 1, s.columns = s.block_columns = 11;
+  const float scale = 1;
+  for (const bool whole_codes : {false, true}) {
+    s.whole_codes = whole_codes;
+    u32 words[2] = {0, 0};
+    for (u32 c = 0; c < 11; c++) {
+      const u32 bit = whole_codes ? c / 10 * 32 + c % 10 * 3 : c * 3;
+      words[bit / 32] |= c % 8 << bit % 32;
+      if (bit % 32 > 29) words[bit / 32 + 1] |= c % 8 >> (32 - bit % 32);
+    }
+    EXPECT_EQ(s.code_row_bytes(), 8);
+    EXPECT_EQ(s.words_of(100), 10);
+    EXPECT_EQ(s.words_of(96), whole_codes ? 10 : 9);
+    float values[11];
+    dequantize(s, {0, 1, 0, 11},
+               {reinterpret_cast<const u8*>(words), 8, reinterpret_cast<const u8*>(&scale), 4, nullptr},
+               DType::kF32, reinterpret_cast<u8*>(values), 44);
+    for (int c = 0; c < 11; c++) EXPECT_EQ(values[c], static_cast<float>(c % 8 - 4)) << c;
+  }
 }
 
 TEST(Dequantize, ImpossibleLayoutsAreNamed) {

@@ -158,6 +158,7 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
     const CodeFormat kFormats[] = {CodeFormat::kE4M3, CodeFormat::kE5M2,      CodeFormat::kE2M3,
                                    CodeFormat::kE2M1, CodeFormat::kPackedInt, CodeFormat::kInt8};
     s.codes = kFormats[below(6)], s.int_bits = static_cast<int>(2 + below(7));
+    s.whole_codes = s.codes == CodeFormat::kPackedInt && below(2) == 0;
     s.matrices = 1 + below(2), s.rows = 1 + below(6), s.columns = 2 * (1 + below(300));
     if (s.codes == CodeFormat::kE2M3) s.columns *= 2;
     s.block_rows = 1 + below(3), s.block_columns = 2 * (1 + below(100));
@@ -169,7 +170,10 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
     for (i64 r = 0; r < s.all_rows(); r++) {
       u8* row = codes.data() + r * s.code_row_bytes();
       int bits = code_bits(s);
-      for (i64 i = 0; i < s.columns * bits; i++) row[i / 8] = static_cast<u8>(row[i / 8] | below(2) << i % 8);
+      for (i64 i = 0; i < s.columns * bits; i++) {
+        const i64 at = s.code_bit_of(i / bits) + i % bits;
+        row[at / 8] = static_cast<u8>(row[at / 8] | below(2) << at % 8);
+      }
       if (s.codes == CodeFormat::kInt8)
         for (i64 c = 0; c < s.columns; c++)
           row[c] = static_cast<u8>(below(1 << s.int_bits) - (1 << (s.int_bits - 1)));
@@ -201,13 +205,13 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
     i64 cut = below(s.all_rows() + 1);
     for (auto [first, rows] : {std::pair{i64{0}, cut}, std::pair{cut, s.all_rows() - cut}}) {
       if (rows == 0) continue;
-      QuantLosses lost = quantize(
-          s, first, rows, {type, values.data() + first * row_bytes, row_bytes},
-          stored_scales + s.scale_row_of(first) * s.scale_row_bytes(),
-          zeros.data() + (!s.zero_points            ? 0
-                          : s.zero_points_are_bytes ? s.scale_row_of(first) * s.scale_columns()
-                                                    : first * s.int_bits / 32 * s.scale_columns() * 4),
-          again.data() + first * s.code_row_bytes());
+      QuantLosses lost =
+          quantize(s, first, rows, {type, values.data() + first * row_bytes, row_bytes},
+                   stored_scales + s.scale_row_of(first) * s.scale_row_bytes(),
+                   zeros.data() + (!s.zero_points            ? 0
+                                   : s.zero_points_are_bytes ? s.scale_row_of(first) * s.scale_columns()
+                                                             : s.bit_of(first) / 32 * s.scale_columns() * 4),
+                   again.data() + first * s.code_row_bytes());
       ASSERT_FALSE(lost.any()) << "round " << round;
     }
     ASSERT_TRUE(again == codes) << "round " << round;

@@ -102,6 +102,26 @@ TEST_F(Verify, TellsWhereNaNAndInfinitiesAre) {
             "values fail MC1008 w: 1 x NaN, first at [599, 999], 2 x infinity, first at [1, 0]\n");
 }
 
+// Ranges of clipping that were never set are open; an infinity of the other sign, or beside numbers, is none.
+TEST_F(Verify, TakesOpenRangesOfClipping) {
+  const std::string minus("\x80\xff", 2), plus("\x80\x7f", 2), one("\x80\x3f", 2), nan("\xc0\x7f", 2);
+  add("layers.0.q_proj.input_min", {}, minus, DType::kBF16);
+  add("layers.0.q_proj.output_max", {1}, plus, DType::kBF16);
+  add("layers.q_proj.input_max", {2}, plus + plus, DType::kBF16);
+  EXPECT_EQ(problems(store), "");
+  add("layers.1.q_proj.input_min", {}, plus, DType::kBF16);
+  add("layers.1.q_proj.input_max", {}, minus, DType::kBF16);
+  add("layers.1.q_proj.output_min", {}, nan, DType::kBF16);
+  add("layers.2.q_proj.output_max", {2}, plus + one, DType::kBF16);
+  add("layers.1.q_proj.max", {}, plus, DType::kBF16);
+  EXPECT_EQ(problems(store),
+            "values fail MC1008 layers.1.q_proj.input_min: 1 x infinity, first at []\n"
+            "values fail MC1008 layers.1.q_proj.input_max: 1 x infinity, first at []\n"
+            "values fail MC1008 layers.1.q_proj.output_min: 1 x NaN, first at []\n"
+            "values fail MC1008 layers.2.q_proj.output_max: 1 x infinity, first at [0]\n"
+            "values fail MC1008 layers.1.q_proj.max: 1 x infinity, first at []\n");
+}
+
 TEST_F(Verify, TellsExpertsThatAreEqual) {
   add("layers.0.experts.0.w", {4}, "abcd");
   add("layers.0.experts.1.w", {4}, "efgh");
