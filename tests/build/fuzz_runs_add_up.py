@@ -33,7 +33,7 @@ def main(folder):
         os.chmod(path, 0o755)
 
     def run(*arguments):
-        """What the row says, the status, the numbers that were drawn from, and about how many inputs were asked for."""
+        """The words of the row, the status, the numbers that were drawn from, and about how many inputs were asked for."""
         open(drawn, "w").close()
         done = subprocess.run([sys.executable, SCRIPT, "--programs", programs, "--work", os.path.join(folder, "work"), "--targets", "zip", "--processes", "2",
                                "--minutes", "1", "--millions", "0.004", "--so-far", kept, *arguments], text=True, capture_output=True,

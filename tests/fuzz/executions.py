@@ -50,7 +50,7 @@ def parse():
 
 
 class SoFar:
-    """What each program executed in all runs that share the file; in this run alone where there is none."""
+    """The counts of each program in all runs that share the file; in this run alone where there is none."""
 
     def __init__(self, path):
         self.path, self.programs = path, {}

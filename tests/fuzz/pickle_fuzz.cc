@@ -1,5 +1,5 @@
 // Any bytes as a pickle: read plainly, and once more with a visitor that takes nothing, which has to give the
-// same values; then with each of two visitors that take what they can. What was read is shown.
+// same values; then with each of two visitors that take what they can. Values that were read are shown.
 //
 // A reading that could not differ from an earlier one is left out, since each costs as much as all else: storages
 // matter from the first BINPERSID on, and what a visitor would take from the first time on that one is asked.
