@@ -19,8 +19,15 @@ namespace {
 
 using namespace mckpt::impl;
 
-std::string real_event(std::string_view text, double v) {
-  return cat("number ", text, " ", std::bit_cast<i64>(v), "\n");
+// Adds an event to a text of events; texts made on the way would cost a third of all time here.
+template <typename... Parts>
+void add_event(std::string& events, const Parts&... parts) {
+  (append_one(events, parts), ...);
+  events += '\n';
+}
+
+void add_real_event(std::string& events, std::string_view text, double v) {
+  add_event(events, "number ", text, " ", std::bit_cast<i64>(v));
 }
 
 class Theirs final : public nlohmann::json_sax<nlohmann::json> {
@@ -28,31 +35,36 @@ class Theirs final : public nlohmann::json_sax<nlohmann::json> {
   std::string events;
   bool ours_refuses = false, out_of_range = false;
 
-  bool null() override { return add("null\n"); }
-  bool boolean(bool v) override { return add(v ? "true\n" : "false\n"); }
-  bool number_integer(number_integer_t v) override { return add(cat("number ", v, "\n")); }
+  bool null() override { return add("null"); }
+  bool boolean(bool v) override { return add(v ? "true" : "false"); }
+  bool number_integer(number_integer_t v) override { return add("number ", v); }
   bool number_unsigned(number_unsigned_t v) override {
-    if (v > INT64_MAX) return add(real_event(std::to_string(v), static_cast<double>(v)));
+    if (v > INT64_MAX) return number_float(static_cast<double>(v), std::to_string(v));
     return number_integer(static_cast<number_integer_t>(v));
   }
-  bool number_float(number_float_t v, const string_t& text) override { return add(real_event(text, v)); }
-  bool string(string_t& v) override { return add(cat("string ", v, "\n")); }
+  bool number_float(number_float_t v, const string_t& text) override {
+    return add_real_event(events, text, v), true;
+  }
+  bool string(string_t& v) override { return add("string ", v); }
   bool binary(binary_t&) override { return false; }
-  bool start_object(std::size_t) override { return open("{\n"); }
+  bool start_object(std::size_t) override { return open("{"); }
   bool key(string_t& v) override {
     ours_refuses |= !keys_.back().insert(v).second || v.size() > kMaxJsonKeyBytes;
-    return add(cat("key ", v, "\n"));
+    return add("key ", v);
   }
-  bool end_object() override { return close("}\n"); }
-  bool start_array(std::size_t) override { return open("[\n"); }
-  bool end_array() override { return close("]\n"); }
+  bool end_object() override { return close("}"); }
+  bool start_array(std::size_t) override { return open("["); }
+  bool end_array() override { return close("]"); }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& e) override {
     out_of_range = e.id == 406;
     return false;
   }
 
  private:
-  bool add(std::string_view event) { return events += event, true; }
+  template <typename... Parts>
+  bool add(const Parts&... parts) {
+    return add_event(events, parts...), true;
+  }
   bool open(std::string_view event) {
     keys_.emplace_back();
     ours_refuses |= keys_.size() > kMaxJsonDepth;
@@ -70,11 +82,11 @@ struct Ours {
   void number(std::string_view text) {
     i64 integer = 0;
     if (json_integer_fault(text, integer).empty()) {
-      events += cat("number ", integer, "\n");
+      add_event(events, "number ", integer);
       return;
     }
     try {
-      events += real_event(text, JsonValue(JsonValue::Number{std::string(text)}).real("number"));
+      add_real_event(events, text, JsonValue(JsonValue::Number{std::string(text)}).real("number"));
     } catch (const Error&) {
       out_of_range = true;
     }
@@ -93,7 +105,7 @@ struct Ours {
         number(json.number());
         break;
       case JsonType::kString:
-        events += cat("string ", json.string(), "\n");
+        add_event(events, "string ", json.string());
         break;
       case JsonType::kArray:
         events += "[\n";
@@ -102,7 +114,7 @@ struct Ours {
         break;
       case JsonType::kObject:
         events += "{\n";
-        for (json.begin_object(); json.next_key(key); value(json)) events += cat("key ", key, "\n");
+        for (json.begin_object(); json.next_key(key); value(json)) add_event(events, "key ", key);
         events += "}\n";
         break;
     }
@@ -120,7 +132,7 @@ struct Ours {
         number(json.number(""));
         break;
       case JsonType::kString:
-        events += cat("string ", json.string(""), "\n");
+        add_event(events, "string ", json.string(""));
         break;
       case JsonType::kArray:
         events += "[\n";
@@ -130,7 +142,7 @@ struct Ours {
       case JsonType::kObject:
         events += "{\n";
         for (const auto& [key, member] : json.object("")) {
-          events += cat("key ", key, "\n");
+          add_event(events, "key ", key);
           value(member);
         }
         events += "}\n";

@@ -233,8 +233,9 @@ class PickleMachine {
   void replace_pending(PickleValue* below_mark, PickleValue object, PickleValue dict);
 
   // Slots of one page of the memo, and the most slots there are: PickleNode::memo holds the number plus
-  // one.
-  static constexpr std::size_t kPageSlots = 1024;
+  // one. Most pickles have a few hundred bytes and use one page, so that filling larger ones would be much of
+  // their time.
+  static constexpr std::size_t kPageSlots = 128;
   static constexpr u64 kMostSlots = (u64{1} << 26) - kPageSlots;
 
   Pickle& out_;

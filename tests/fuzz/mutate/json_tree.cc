@@ -20,7 +20,8 @@ class Parser {
   static constexpr int kDepth = 200;
 
   void blanks() {
-    while (at_ < s_.size() && std::string_view(" \t\r\n").find(s_[at_]) != std::string_view::npos) at_++;
+    while (at_ < s_.size() && (s_[at_] == ' ' || s_[at_] == '\t' || s_[at_] == '\r' || s_[at_] == '\n'))
+      at_++;
   }
   bool is(char c) {
     blanks();
@@ -42,6 +43,7 @@ class Parser {
   }
   bool members(JsonNode& out, char close, int depth) {
     if (is(close)) return true;
+    out.members.reserve(8);  // growing one by one would be most of the time
     do {
       auto& [name, node] = out.members.emplace_back();
       if (close == '}' && !(text(name) && is(':'))) return false;

@@ -102,6 +102,7 @@ std::string PickleParts::bytes() const {
 
 std::optional<PickleParts> pickle_parts(const std::string& bytes, std::size_t begin) {
   PickleParts out;
+  out.ops.reserve(64);
   i64 memoized = 0;
   for (std::size_t at = begin; at < bytes.size();) {
     u8 code = static_cast<u8>(bytes[at++]);
@@ -130,6 +131,7 @@ std::vector<PickleStretch> pickle_values(const std::vector<PickleOp>& ops) {
   };
   std::vector<Entry> stack;
   std::vector<PickleStretch> out;
+  stack.reserve(64), out.reserve(ops.size());
   for (std::size_t i = 0; i < ops.size(); i++) {
     u8 code = ops[i].code;
     if (is_put(code) || code == 0x80) continue;
