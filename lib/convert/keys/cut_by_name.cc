@@ -32,6 +32,7 @@ constexpr Row kRows[] = {
     {"router.", kWhole},
     {"shared_experts.gate_weight", kWhole},
     {"in_proj.", 0},
+    {"ple.conv1d", kWhole},
     {"conv1d", 0},
     {"out_proj.weight", 1},
     {"out_proj.bias", kWhole},
