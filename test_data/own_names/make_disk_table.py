@@ -276,9 +276,9 @@ def write_table(known):
     return classes
 
 
-def small_tensors(of):
-    """Tensors of layers and blocks 0 and 1. Each has numbers of its own, and dimensions that no other has."""
-    names = [k for k in sorted(of["memory"]) if not any(p.isdigit() and int(p) > 1 for p in k.split("."))]
+def small_tensors(of, layers):
+    """Tensors of these layers and blocks. Each has numbers of its own, and dimensions that no other has."""
+    names = [k for k in sorted(of["memory"]) if not any(p.isdigit() and int(p) not in layers for p in k.split("."))]
     out = {}
     for number, k in enumerate(names):
         shape = (SIZES + [2] * 9)[: len(of["memory"][k])]
@@ -289,11 +289,20 @@ def small_tensors(of):
     return out
 
 
+def first_layers(_):
+    return 0, 1
+
+
+def layers_of_stacks(of):
+    """The first layer, and the first one with a stack of experts: where the first two have none, as in DeepSeek-V3."""
+    return 0, min((int(p) for k in of["memory"] if k.endswith(STACKS) for p in k.split(".") if p.isdigit()), default=1)
+
+
 def write_cases(known, classes):
     cases, seen = {}, set()
-    for model_type, name, _, _ in classes:
+    for (model_type, name, _, _), layers_of in [(c, layers) for layers in (first_layers, layers_of_stacks) for c in classes]:
         transforms = transforms_of(name, known[name])
-        state = small_tensors(known[name])
+        state = small_tensors(known[name], layers_of(known[name]))
         config = class_of(name).config_class()
         back = [t.reverse_transform() for t in transforms if isinstance(t, WeightConverter)]
         moves = any(s[0] not in ("kDivide", "kExperts", "kJoin") for t in back for s in kind_of(t, config)[1])
@@ -306,6 +315,7 @@ def write_cases(known, classes):
         seen.add(model_type)
         sums = {k: hashlib.sha256(v.contiguous().numpy().tobytes()).hexdigest()[:8] for k, v in sorted(disk.items())}
         cases[f"{model_type}/{name}"] = {"memory": {k: list(v.shape) for k, v in state.items()}, "disk": sums, "config": CONFIG.get(model_type, {}), "moves": moves}
+    cases = dict(sorted(cases.items(), key=lambda case: case[0].split("/")[0]))
     (HERE / "disk_transforms.json.xz").write_bytes(lzma.compress(json.dumps(cases).encode(), preset=9))
     print(len(cases), "cases")
 

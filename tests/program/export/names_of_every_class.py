@@ -54,7 +54,7 @@ with lzma.open(os.path.join(DATA, "own_names", "disk_transforms.json.xz")) as fi
 # Those whose items change places, and a part of the others, spread over the alphabet: all are compared where the table is made anew.
 chosen = set(sorted(cases)[::4]) | {case for case in cases if cases[case]["config"] or cases[case]["moves"]}
 # Families between Hugging Face and Megatron whose stacks of experts no rule of convert/own/disk_rules.cc has.
-families = {"minimax_m3_vl/MiniMaxM3SparseForConditionalGeneration", "sarvam_moe/Glm4MoeForCausalLM of sarvam_moe"}
+families = {"minimax_m3_vl/MiniMaxM3SparseForConditionalGeneration", "sarvam_mla/DeepseekV3ForCausalLM of sarvam_mla", "sarvam_moe/Glm4MoeForCausalLM of sarvam_moe"}
 expect(families <= set(cases), f"no case of {families - set(cases)}")
 chosen = sorted(chosen | families)
 # All its names begin with "model.", which is then taken for the dict that the program has its model in.
