@@ -64,6 +64,9 @@ class Pairing {
     if (shared_)
       out.notes.push_back(
           "the output layer of the base is its embedding: what the adapter adds to either is in both, as merge_and_unload makes it, though the model computed with them apart while it was trained");
+    if (rows_of_both_)
+      out.notes.push_back(
+          "the output layer of the base is its embedding: rows of tokens of both are in it, those of the output layer last, as merge_and_unload puts them, though the model computed with them apart while it was trained");
     return out;
   }
 
@@ -223,7 +226,7 @@ class Pairing {
           .expected("rows of the embedding or of the output layer")
           .found(cat(escaped(adapter_.name(a.tokens[0].tensor)), " and ", escaped(adapter_.name(tokens))))
           .help("merge it where it was trained (merge_and_unload), and save the model");
-    shared_ |= !a.tokens.empty();
+    rows_of_both_ |= !a.tokens.empty();
     a.tokens.push_back({tokens, at->rows});
   }
 
@@ -318,6 +321,7 @@ class Pairing {
   i64 head_ = -1;                         // an output layer that the base has not
   std::string head_name_;
   bool shared_ = false;                      // factors change a tied embedding
+  bool rows_of_both_ = false;                // and so do rows of its two modules
   i64 corrected_ = 0;                        // weights that fan_in_fan_out says otherwise
   std::vector<std::string> saved_;           // names of tensors that are replaced
   std::vector<std::pair<i64, i64>> copies_;  // of the adapter: two that replace one tensor
