@@ -115,14 +115,32 @@ TEST(PatternOnStages, PlacesPipesOnlyWhereStagesAreUnequal) {
   EXPECT_EQ(on_stages("[*-]M|[*-]M", 2, 2, {.first_layers = 2}), "[*-]M[*-]M");
 }
 
+// The notes and the help of a refusal, behind its message.
+template <typename Fn>
+std::string refusal(Fn&& fn) {
+  try {
+    fn();
+  } catch (const Error& e) {
+    std::string out = e.what();
+    for (const std::string& note : e.notes()) out += cat("\n", note);
+    return cat(out, "\n", e.help());
+  }
+  return "nothing";
+}
+
 TEST(PatternOnStages, NamesTheGroupsThatCannotBeCut) {
-  const std::string told = on_stages("[*-]M|[*-]", 2, 4);
+  const std::string told =
+      refusal([] { pattern_on_stages(parse_pattern("[*-]M|[*-]", Dialect::kGrouped), 4, {}, 2); });
+  auto split = [](const char* text, const PipelineOptions& options) {
+    const LayerPattern pattern = parse_pattern(text, Dialect::kGrouped);
+    return refusal([&] { pipeline_split(pattern.physical_layers(), 2, options, &pattern); });
+  };
   EXPECT_NE(told.find("expected 4 layers or groups"), std::string::npos) << told;
   EXPECT_NE(told.find("[*-] with layers 0 to 1, [*-] with layers 3 to 4"), std::string::npos) << told;
   EXPECT_NE(told.find("sizes that fit: `pp` 1, 2, 3"), std::string::npos) << told;
-  const std::string cut = of_pattern("M[*-]MM-", 2, {.first_layers = 2});
+  const std::string cut = split("M[*-]MM-", {.first_layers = 2});
   EXPECT_NE(cut.find("sizes that fit: `first_stage_layers` 1, 3, 4, 5"), std::string::npos) << cut;
-  EXPECT_NE(of_pattern("M[*-]M", 2).find("sizes that fit: `pp` 1; or "), std::string::npos);
+  EXPECT_NE(split("M[*-]M", {}).find("sizes that fit: `pp` 1; or "), std::string::npos);
 }
 
 TEST(PipelineSplit, RefusesWhatContradictsThePipes) {
