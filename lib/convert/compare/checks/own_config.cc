@@ -14,6 +14,7 @@
 #include "hf/folder/name_words.h"
 #include "hf/folder/tied_names.h"
 #include "io/store/names/hf_weights.h"
+#include "io/store/names/torch_names.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
@@ -68,9 +69,10 @@ void refuse_unlike_head(const Store& store, const std::string& folder, int threa
 bool is_of_folder(const Store& store) {
   if (format_family(store.format()) == FormatFamily::kDcp) return true;
   if (format_family(store.format()) != FormatFamily::kTorch) return false;
-  if (store.format() == Format::kTorchRanks || store.format() == Format::kTorchShards) return true;
-  const auto is_loaded = [&](std::string_view name) { return store.files()[0].path.ends_with(name); };
-  return store.files().size() == 1 && std::ranges::any_of(kHfWeights, is_loaded);
+  return store.ranks() > 1 || std::ranges::all_of(store.files(), [](const StoreFile& file) {
+           const std::string name = file.path.substr(file.path.rfind('/') + 1);
+           return shard_count(name) > 0 || std::ranges::find(kHfWeights, name) != std::end(kHfWeights);
+         });
 }
 
 bool has_weights(const Store& store) {
