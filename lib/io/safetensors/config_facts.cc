@@ -99,7 +99,7 @@ std::string adapter_text(const Folder& folder) {
   const auto* path =
       std::ranges::find_if(kConfigsBeside, [&](const char* file) { return folder.has_file(file); });
   if (path == std::end(kConfigsBeside)) return "";
-  JsonValue config = parse_config(json_text(folder.open_file(*path)), JsonNumbers::kStrict);
+  JsonValue config = parse_config(json_text(folder.open_file(*path)));
   std::string out =
       text_or(config, "peft_type", std::string_view(*path) == kTrainMeta ? "LORA" : "of an unnamed kind");
   if (const JsonValue* rank = entry(config, "r", JsonType::kNumber))
@@ -112,9 +112,8 @@ std::string adapter_text(const Folder& folder) {
 void add_config_facts(const Folder& folder, Store& store, const std::function<void(Finding)>& warn) {
   for (const char* file : {kConfig, kConfigBelow})
     if (folder.has_file(file)) {
-      add_or_warn(file, warn, [&] {
-        add_model_facts(parse_config(json_text(folder.open_file(file)), JsonNumbers::kStrict), store);
-      });
+      add_or_warn(file, warn,
+                  [&] { add_model_facts(parse_config(json_text(folder.open_file(file))), store); });
       break;
     }
   add_or_warn(kAdapterConfig, warn, [&] {

@@ -55,6 +55,21 @@ def check_beside(scratch):
         expect(told["unread"] == [f"{several}/dcp"] and f"not read: {several}/dcp" in text.stdout, f"{told['unread']} {text.stdout}")
 
 
+def check_folders(scratch):
+    """Nobody looks into folders such as onnx/, which both sides have: diff and verify say so."""
+    one, other = (os.path.join(scratch, f"{side}_with_folder") for side in ("one", "other"))
+    for folder, text in ((one, "1"), (other, "2")):
+        shutil.copytree(TINY_MODEL, folder)
+        os.mkdir(os.path.join(folder, "onnx"))
+        with open(os.path.join(folder, "onnx", "model.onnx"), "w") as file:
+            file.write(text)
+    for x, y, text, told in both(one, other):
+        expect("not compared: onnx/, which both have" in text.stdout, text.stdout)
+        expect("onnx/, which both have" in json.dumps(told), f"{told}")
+    told = run_mckpt("verify", one, "--against", other)
+    expect("onnx/, which both have" in told.stdout, told.stdout)
+
+
 def check_hidden(scratch):
     """A hidden name hides nothing that a program could load: it is told as `verify` tells it, and nothing is said of other hidden names."""
     one, other = os.path.join(scratch, "plain"), os.path.join(scratch, "with_hidden")
@@ -78,5 +93,6 @@ with tempfile.TemporaryDirectory() as scratch:
     check_files(scratch)
     check_objects(scratch)
     check_beside(scratch)
+    check_folders(scratch)
     check_hidden(scratch)
-finish(38)
+finish(41)

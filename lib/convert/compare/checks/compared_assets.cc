@@ -201,6 +201,16 @@ std::vector<OneSided> on_one_side(const Folder& a, const AssetFolder& of_a, cons
   return alone;
 }
 
+// Folders that both have, such as onnx/: nobody looks into them.
+std::vector<std::string> folders_of_both(const Folder& a, const AssetFolder& of_a, const Folder& b,
+                                         const AssetFolder& of_b) {
+  if (of_a.of_a_run || of_b.of_a_run) return {};
+  std::vector<std::string> out = folders_without_assets(a);
+  const std::vector<std::string> others = folders_without_assets(b);
+  std::erase_if(out, [&](const std::string& name) { return std::ranges::count(others, name) == 0; });
+  return out;
+}
+
 // The files of a training run beside the assets: what its export reads, and what describes how it was sharded.
 std::vector<std::string> files_of_run(const Store& store) {
   std::vector<std::string> out;
@@ -221,7 +231,8 @@ bool is_of_adapter(const std::string& name) {
 struct ComparedFiles {
   i64 count = 0;
   std::vector<Finding> found{};
-  std::vector<OneSided> alone{};  // and not compared
+  std::vector<OneSided> alone{};       // and not compared
+  std::vector<std::string> folders{};  // of both sides, and not compared
   bool of_grid = false;
 };
 
@@ -307,6 +318,7 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
                                                               ", without which no program loads the model")
                                                         : only_in(tested, "file"),
                              .warning = true});
+    out.folders = folders_of_both(here, mine, other, theirs);
     for (OneSided& file : on_one_side(here, mine, other, theirs)) {
       // A list of differences has all of them; a conversion makes a folder without what its source lacks.
       if (!every || file.folder)
@@ -324,6 +336,8 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
   bool equal = std::ranges::all_of(out.found, &Finding::warning);
   Check check{"assets", status_of(out.found), out.count, "files"};
   if (!out.alone.empty()) check.note = cat("not compared: ", alone_text(tested, source, out.alone));
+  if (!out.folders.empty())
+    check.note += cat(check.note.empty() ? "not compared: " : "; ", listed(out.folders), ", which both have");
   if (out.of_grid)
     check.note += cat(check.note.empty() ? "not compared: " : "; ", kGridOfFsdp.substr(1), " of ",
                       kFsdpConfig, ", which describes the grid of a training run");

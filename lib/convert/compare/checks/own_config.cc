@@ -69,8 +69,9 @@ void refuse_unlike_head(const Store& store, const std::string& folder, int threa
 bool is_of_folder(const Store& store) {
   if (format_family(store.format()) == FormatFamily::kDcp) return true;
   if (format_family(store.format()) != FormatFamily::kTorch) return false;
-  return store.ranks() > 1 || std::ranges::all_of(store.files(), [](const StoreFile& file) {
-           const std::string name = file.path.substr(file.path.rfind('/') + 1);
+  return store.ranks() > 1 || std::ranges::all_of(store.files(), [&](const StoreFile& file) {
+           const std::string& path = file.path.empty() ? store.root() : file.path;
+           const std::string name = path.substr(path.rfind('/') + 1);
            return shard_count(name) > 0 || std::ranges::find(kHfWeights, name) != std::end(kHfWeights);
          });
 }
