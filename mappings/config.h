@@ -99,15 +99,15 @@ struct IndexerConfig {
 };
 
 // DeepSeek-V4: attention beside keys that are compressed, `far_rate` of them into one (layers with an indexer:
-// 4 into one); an output projection in groups of heads; residual streams that hyper connections mix, and the rank
-// of their mixing where that is low; how many experts the table of a hash layer names for each token.
+// 4 into one); an output projection in groups of heads; residual streams that hyper connections mix, and the
+// rank of their mixing where that is low; how many experts the table of a hash layer names for each token.
 struct CompressedConfig {
   i64 far_rate = 0, out_groups = 0, out_lora = 0, streams = 0, mix_rank = 0, routed = 0;
 };
 
-// Tables of n-grams, in which some layers look up the tokens before each one (Qwen4-Exp): the largest n; the heads of
-// a table and the width of each; the parts into which files cut a table; the taps of the convolution behind it. How
-// many rows a table has is TowerConfig::ngram_rows.
+// Tables of n-grams, in which some layers look up the tokens before each one (Qwen4-Exp): the largest n; the
+// heads of a table and the width of each; the parts into which files cut a table; the taps of the convolution
+// behind it. How many rows a table has is TowerConfig::ngram_rows.
 struct NGramConfig {
   i64 size = 0, heads = 0, width = 0, parts = 0, kernel = 0;
 };

@@ -9,7 +9,7 @@
 //   {L} layer          {E} expert     {M} MTP depth, or merger
 //   {I} layer of an MTP depth         {N} layers + M         {F} M * layers of a depth + I
 //   {S} expert of the second pool, which files count on: experts + E
-//   {P} part of a tensor that files have cut along its rows (mappings/model/source_parts.h); in names of sources only
+//   {P} part of a tensor that files have cut along its rows (mappings/model/source_parts.h); of sources only
 //
 // Shapes are written in the words of mappings/shape_text.h.
 #pragma once

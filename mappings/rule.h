@@ -85,7 +85,7 @@ struct Rule {
   // The parts that it fuses. If the cells split the rows, each cell has its share of every part, so that the
   // order of rows over all cells depends on the number of cells.
   KeySplit parts = KeySplit::kNone;
-  bool parts_of_sources = false;  // its one source may be several tensors, parts of a whole one below the other
+  bool parts_of_sources = false;  // its one source may be several tensors, parts of a whole
 };
 
 std::span<const Rule> all_rules();

@@ -32,11 +32,11 @@ struct ModelParameter {
   std::string global_name;  // the name with the numbers of the whole model
   const Row* row = nullptr;
   const Section* section = nullptr;
-  i32 sizes = 0;                                       // of its layer, as LayerSpec has it
+  i32 sizes = 0;                 // of its layer, as LayerSpec has it
   std::vector<i32> sources{-1};  // in the source table, in the order of the row's, with all parts; -1: none
-  std::shared_ptr<const Holding> holding;              // shared by parameters that are alike
-  Part part;                                           // which of how many cells has this holding
-  i64 expert_number = -1;                              // among all experts; -1: not of an expert
+  std::shared_ptr<const Holding> holding;  // shared by parameters that are alike
+  Part part;                               // which of how many cells has this holding
+  i64 expert_number = -1;                  // among all experts; -1: not of an expert
   DType source_dtype = DType::kBF16;
   DType dtype = DType::kBF16;  // at run time
   bool typed_by_run = false;   // the training run chose dtype and rounds to it; else it is the source's

@@ -22,8 +22,8 @@ i64 parts_of(const Source& source, const ModelConfig& model);
 // The shape of the tensor, or of its part of that number. Throws kModelNumbers for a part without rows.
 Shape shape_of_part(const Source& source, const ModelConfig& model, const TowerConfig& tower, i64 part);
 
-// Calls visit(source, part, site) for each tensor of the row, in the order of its sources; the site has the number
-// of the part.
+// Calls visit(source, part, site) for each tensor of the row, in the order of its sources; the site has the
+// number of the part.
 template <typename Visit>
 void each_source(const Site& site, const Row& row, const ModelConfig& model, Visit&& visit) {
   for (std::size_t s = 0; s < row.sources.size() && !row.sources[s].name.empty(); s++) {

@@ -21,7 +21,8 @@
 //
 //   cells 0 and 1    the items of group 0          cells 2 and 3    the items of group 1
 //
-// A tensor that files have in parts, one below the other, is cut as if it were whole. 3, 3 and 2 rows over 2 cells:
+// A tensor that files have in parts, one below the other, is cut as if it were whole. 3, 3 and 2 rows over 2
+// cells:
 //
 //   part 0   part 1   part 2      cell 0                  cell 1
 //   0 1 2    3 4 5    6 7         all of part 0, and 3    4 and 5, and all of part 2

@@ -14,8 +14,7 @@
 //   cell 0 of 2      q0    k0    v0 v1       z0 z1       b0 b1       a0 a1
 //   cell 1 of 2         q1    k1       v2 v3       z2 z3       b2 b3       a2 a3
 //
-// The layers of Qwen4-Exp in mcore-bridge have two projections; their rows and those of the convolution are
-// grouped by key head:
+// Qwen4-Exp in mcore-bridge has two projections, and all three parameters are grouped by key head:
 //
 //   in_proj_qkvz     q0 k0 v0 v1 z0 z1 q1 k1 v2 v3 z2 z3         in_proj_ba   b0 b1 a0 a1 b2 b3 a2 a3
 //   conv1d           q0 k0 v0 v1 q1 k1 v2 v3                     a cell has its key heads' rows

@@ -55,8 +55,8 @@ class PartFinder {
 // The dialects. Each looks for the parts of the tensor `codes`; nothing if it is not codes of this dialect.
 // All throw kQuantMisfit and kQuantized.
 //
-//   fp8_weight        NAME of FP8, NAME_scale_inv or NAME_scale; MODULE.weight of FP8, MODULE.scale (DeepSeek-V4);
-//                     TABLE.shard_N.weight of FP8, TABLE.weight_scale (Qwen4-Exp)
+//   fp8_weight        NAME of FP8, NAME_scale_inv or NAME_scale; MODULE.weight of FP8, MODULE.scale
+//                     (DeepSeek-V4); TABLE.shard_N.weight of FP8, TABLE.weight_scale (Qwen4-Exp)
 //   fp4_weight        MODULE.weight of I8, two codes a byte, MODULE.scale (DeepSeek-V4)
 //   mxfp4_blocks      NAME_blocks, NAME_scales (gpt-oss)
 //   nvfp4_weight      NAME of U8, NAME_scale, NAME_scale_2 (ModelOpt)

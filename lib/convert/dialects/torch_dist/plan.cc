@@ -65,8 +65,8 @@ bool is_plain_module(std::string_view module) {
 
 // Whether the parameter's module saves no extra state though its name does not show it: a module of a tower of
 // Hugging Face, a norm of Megatron's own modules in a layer, or a norm that is split over tensor-parallel ranks,
-// as no module of Transformer Engine is; of Qwen4-Exp, which mixes streams with a low rank, norms of queries and
-// keys, and of the streams that a layer for prediction reads.
+// as no module of Transformer Engine is; of Qwen4-Exp, which mixes streams with a low rank, norms of queries
+// and keys, and of the streams that a layer for prediction reads.
 bool is_plain(const ModelParameter& p, const ModelConfig& model) {
   const bool norm = p.row->megatron.ends_with("norm.weight");
   const bool of_layer = p.section->scope == Scope::kLayers;

@@ -77,8 +77,8 @@ i64 group_size(const PartFinder& parts, const PartFinder::Dims& s, const Quantiz
   return 0;
 }
 
-// The one scale of all parts of a table that files have in parts: TABLE.weight_scale of TABLE.shard_7.weight; -1:
-// there is none.
+// The one scale of all parts of a table that files have in parts: TABLE.weight_scale of TABLE.shard_7.weight.
+// -1: there is none.
 i64 scale_of_table(const PartFinder& parts, std::string_view name) {
   constexpr std::string_view kPart = ".shard_", kEnd = ".weight";
   const std::size_t at = name.rfind(kPart);
@@ -94,7 +94,8 @@ QuantizedTensor part_of_table(const PartFinder& parts, QuantizedTensor q) {
   parts.set_matrix(q, 1);
   const PartFinder::Dims s = parts.dims(q.scales);
   if (!s.empty() && s != PartFinder::Dims{1})
-    parts.misfit(q.scales, "the parts of a table have one scale", "1 scale", cat(Shape(s).items(), " scales"));
+    parts.misfit(q.scales, "the parts of a table have one scale", "1 scale",
+                 cat(Shape(s).items(), " scales"));
   q.layout.block_rows = std::max<i64>(q.layout.rows, 1);
   q.layout.block_columns = std::max<i64>(q.layout.columns, 1);
   return q;
