@@ -21,7 +21,7 @@ using Kind = PickleValue::Kind;
 constexpr std::string_view kAttributes = "(attributes)", kQuantizer = "(quantizer)";
 constexpr std::array<std::string_view, 4> kByChannel = {"scheme", "scales", "zero_points", "axis"};
 
-// The mark that torch itself puts on a parameter of a subclass: like a parameter's class, it is no fact of a program's.
+// The mark that torch itself puts on a parameter of a subclass. No program gave it.
 constexpr std::string_view kIsParameter = "_is_param";
 
 class Collector {
