@@ -90,6 +90,14 @@ def pairs():
     compared("the form before torch 1.6", old, path("scales_b.pt"), "w.(quantizer).scales")
 
 
+def marks():
+    """Parameters of subclasses have a mark of torch's own, which no program gave them."""
+    torch.save({"w": with_attributes(parameter, _is_param=True)}, path("marked.pt"))
+    torch.save({"w": parameter}, path("plain.pt"))
+    compared("a mark", path("marked.pt"), path("plain.pt"), None)
+    compared("a mark", path("plain.pt"), path("marked.pt"), None)
+
+
 def conversions():
     """Numbers beside a tensor are objects, which a file of tensors does not have; tensors on it are tensors."""
     source, result = path("of_a_parameter_a.pt"), path("out.safetensors")
@@ -126,6 +134,7 @@ def looped():
 
 
 pairs()
+marks()
 conversions()
 names()
 finish(100)

@@ -21,6 +21,9 @@ using Kind = PickleValue::Kind;
 constexpr std::string_view kAttributes = "(attributes)", kQuantizer = "(quantizer)";
 constexpr std::array<std::string_view, 4> kByChannel = {"scheme", "scales", "zero_points", "axis"};
 
+// The mark that torch itself puts on a parameter of a subclass. No program gave it.
+constexpr std::string_view kIsParameter = "_is_param";
+
 class Collector {
  public:
   void call(const TorchCall& r) {
@@ -53,7 +56,8 @@ class Collector {
     if (v.is_none() || (v.is(Kind::kDict) && v.size() == 0)) return;
     const std::span<const std::string_view> placing = placing_fields(r);
     auto was_read = [&](PickleEntry e) {
-      return e.key.is(Kind::kText) && std::ranges::find(placing, e.key.text()) != placing.end();
+      if (!e.key.is(Kind::kText)) return false;
+      return e.key.text() == kIsParameter || std::ranges::find(placing, e.key.text()) != placing.end();
     };
     bool any = false;
     for (PickleEntry e : v.entries()) any = any || was_read(e);
