@@ -1,6 +1,6 @@
 """Every call of a small run of each conversion fails once, in each way that such a call can fail; so does every call of commands that
 look. The answer is an error that is told, and the result is whole or not there; or the answer is the one of a run that was left alone, or
-`verify` names the file that it could not read and says "sound, but".
+`verify` names the file that it could not read and says "sound, but", and `diff` "equal: ..., but".
 A call that moves less than it was asked to, or is broken off by a signal, changes nothing. Nobody says "done" after a file that could not be
 made durable. The same command afterwards makes the right result.
 """
@@ -94,7 +94,8 @@ def look(words, answer, call, n, what):
         return ""
     shown = f"exit status {result.returncode}: {said[-400:]!r}"
     told = re.search(r"(error|problem)\[MC(?!99)", said) and result.returncode in (1, *STATUSES)
-    restricted = result.returncode == 0 and re.search(r"not (read|compared)[: ]\S[^$]*: sound(, with warnings)?, but", said) and said != steady(answer)
+    but = r": sound(, with warnings)?, but " if words[0] == "verify" else r"^equal: .*, but .* not read"
+    restricted = result.returncode == 0 and re.search(r"not (read|compared):? \S", said) and re.search(but, said) and said != steady(answer)
     return "" if (told or restricted) and what not in HARMLESS else shown
 
 
