@@ -53,7 +53,7 @@ class Activity {
   friend class Phase;
   friend class Waiting;
 
-  // Of what follows: neither name nor counter of a phase is read once the phase has ended.
+  // The mutex guards the fields below: neither name nor counter of a phase is read once the phase has ended.
   mutable std::mutex mutex_;
   const char* phase_ = "prepare";
   const char* waiting_ = nullptr;

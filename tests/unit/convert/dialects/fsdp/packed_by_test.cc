@@ -178,7 +178,7 @@ TEST(PackedBy, RecognisesEveryGoldenSave) {
         << to_string(*by);
     seen++;
   }
-  EXPECT_EQ(seen, 55);
+  EXPECT_EQ(seen, 65);
 }
 
 // Gives one row of a box to its neighbour.
