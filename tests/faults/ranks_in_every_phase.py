@@ -25,6 +25,7 @@ SIZES = so_many((2, 4, 8), (3,))
 FATES = {"kill": "KILL", "stop": "STOP", "exit": "EXIT", "throw": "EIO", "hang": "HANG", "sleep": "SLEEP"}
 SILENCE = 6  # of a rank that stands still, in seconds; it only sleeps for three
 ENDS = ("mpi_init", "mpi_finalize")
+LONGEST = SILENCE + 2 + 60  # seconds of a job, on a busy machine too
 SMALL = 2  # jobs of each size and phase
 
 
@@ -71,8 +72,8 @@ def problems(run, at, ranks, phase, rank, call, n, fate):
         return f"published, and not whole: {differs}; {shown}", took
     if fate == "sleep":
         return "" if result.returncode == 0 and run.is_published(at) else f"a rank that only slept: {shown}", took
-    if call == "mpi_finalize" and run.is_published(at):
-        return "", took  # all is done; the launcher says what it thinks of the rank
+    if call == "mpi_finalize" and run.is_published(at):  # all is done; the launcher says what it thinks of the rank
+        return "" if took < LONGEST else f"{took:.0f} s until all ranks had ended: {shown}", took
     if result.returncode == 0:
         return f"nothing is told: {shown}", took
     watched = phase != "start" and call not in ENDS

@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "runtime/comm/comm.h"
 #include "runtime/modules/module.h"
+#include "runtime/watch/meeting_limit.h"
 #include "runtime/watch/rank_watch.h"
-#include "runtime/watch/start_limit.h"
 
 namespace mckpt::impl {
 
@@ -40,7 +40,9 @@ Comm& Job::comm() {
 void Job::watch(const WatchLimits& limits, const std::function<void()>& met) {
   if (watch_ || limits.silence_s <= 0 || alone()) return;
   // The clock starts before MPI_Init, which waits for every rank.
-  std::optional<StartLimit> start(std::in_place, limits, launch_.rank, launch_.size, ends_);
+  limits_ = limits;
+  std::optional<MeetingLimit> start(std::in_place, MeetingLimit::At::kStart, limits, launch_.rank,
+                                    launch_.size, ends_);
   if (comm().size() == 1) return;
   watch_ = std::make_unique<RankWatch>(comm(), limits, ends_, [&] {
     met();
@@ -52,9 +54,14 @@ bool Job::one_reports() const { return watch_ && watch_->whole_job(); }
 
 void Job::leave() {
   if (watch_) watch_->leave();
+  // The ranks of other hosts may have work left, and nobody knows for how long.
+  const bool all_have_left = one_reports();
   watch_.reset();
   comm_.reset();
-  if (through_mpi_) finalize_mpi();
+  if (!through_mpi_) return;
+  std::optional<MeetingLimit> end;
+  if (all_have_left) end.emplace(MeetingLimit::At::kEnd, limits_, launch_.rank, launch_.size, ends_);
+  finalize_mpi();
 }
 
 // Returns only for a job of one rank.

@@ -64,6 +64,7 @@ class Job {
   const std::vector<std::string> module_folders_;
   std::unique_ptr<Comm> comm_;
   std::unique_ptr<RankWatch> watch_;
+  WatchLimits limits_;  // of the watch
   bool through_mpi_ = false;
 };
 

@@ -1,6 +1,6 @@
 // The clock that runs until the ranks have met. It counts with a WatchClock, so that a process that was
 // stopped itself does not blame the others when it continues.
-#include "runtime/watch/start_limit.h"
+#include "runtime/watch/meeting_limit.h"
 
 #include <algorithm>
 
@@ -24,14 +24,15 @@ double ranks_per_core(int ranks) {
 
 }  // namespace
 
-StartLimit::StartLimit(const WatchLimits& limits, int rank, int size, Ends ends)
-    : limit_s_(limits.silence_s * ranks_per_core(size)),
+MeetingLimit::MeetingLimit(At at, const WatchLimits& limits, int rank, int size, Ends ends)
+    : at_(at),
+      limit_s_(limits.silence_s * ranks_per_core(size)),
       rank_(rank),
       size_(size),
       ends_(std::move(ends)),
       thread_(quiet_thread([this] { run(); })) {}
 
-StartLimit::~StartLimit() {
+MeetingLimit::~MeetingLimit() {
   {
     std::lock_guard lock(mutex_);
     have_met_ = true;
@@ -40,16 +41,19 @@ StartLimit::~StartLimit() {
   thread_.join();
 }
 
-// Nobody knows yet which rank is missing.
-Error StartLimit::error() const {
-  Error e(Code::kRanksFailed,
-          "not all ranks of the job have started: at least one did not start, is stopped or hangs");
+// Nobody knows which rank is missing: not yet, or no longer.
+Error MeetingLimit::error() const {
+  Error e(
+      Code::kRanksFailed,
+      at_ == At::kStart
+          ? "not all ranks of the job have started: at least one did not start, is stopped or hangs"
+          : "all ranks have done their work, and not all of them leave the job: at least one is stopped or hangs");
   if (size_ > 0) e.expected(cat(counted(size_, "rank"), " within ", limit_s_, " s"));
   return e.found(cat("rank ", rank_, " still waits for the others"))
       .help("look for a stopped process of mckpt; `rank_timeout` gives slow hosts more time");
 }
 
-void StartLimit::run() {
+void MeetingLimit::run() {
   double end_s = limit_s_ + kTurnSeconds * std::min(rank_, kMostTurns);
   WatchClock clock(4 * kStepSeconds);
   {
