@@ -70,8 +70,7 @@ void read_mixers(const ConfigFields& c, ModelConfig& m) {
 std::vector<i64> table_layers(const ConfigFields& c, const ModelConfig& m) {
   std::vector<i64> ids = c.numbers_or_none("ple_layer_ids");
   std::ranges::sort(ids);
-  const auto again = std::ranges::unique(ids);
-  ids.erase(again.begin(), again.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   const i64 layers = std::ssize(m.text.layers);
   for (i64 id : ids) {
     if (id < 1 || id > layers)
