@@ -55,7 +55,7 @@ class Differences(unittest.TestCase):
         shutil.copy(DATA + "/pt/one_tensor.pt", b / ".notes")
         found = self.diff(a, b)
         self.assertTrue(found.equal)
-        self.assertEqual(found.unread, [str(b / ".state.pt")])
+        self.assertEqual(found.unread, [f"{b / '.state.pt'} (a hidden file)"])
 
     def test_equal_files(self):
         d = self.files({"v": floats(1, 2), "w": floats(3)}, {"w": floats(3), "v": floats(1, 2)})

@@ -55,7 +55,8 @@ struct Diff {
   std::vector<Check> checks{};  // as compare() makes them; a note says what was not compared
   // Damage, and oddities, as warnings. A problem here makes the two unequal: something could not be compared.
   std::vector<Finding> findings{};
-  std::vector<std::string> unread{};  // checkpoints beside A and B, hidden ones too, not looked at: paths
+  // Checkpoints beside A and B, hidden ones too, that were not looked at: paths, with the reason
+  std::vector<std::string> unread{};
 };
 
 // Reads all data of both sides once, and twice where they differ. Throws Error if one of the two cannot be

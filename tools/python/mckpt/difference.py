@@ -86,7 +86,7 @@ class Diff:
         self.rows = [_row(r) for r in fields["rows"]]
         self.checks = [Check(**c) for c in fields["checks"]]  #: their notes say what was not compared
         self.findings = [Finding(**f) for f in fields["findings"]]  #: damage: it was not compared; and oddities
-        self.unread: list[str] = fields["unread"]  #: checkpoints beside those of both sides that were not looked at, as paths
+        self.unread: list[str] = fields["unread"]  #: checkpoints beside those of both sides, hidden ones too, that were not looked at: paths, with the reason
 
     @property
     def only_a(self) -> list[str]:
