@@ -46,13 +46,6 @@ MODELS = {
     "BailingHybridForCausalLM": PLAIN | dict(
         num_attention_heads=4, moe_intermediate_size=20, kv_lora_rank=12, qk_rope_head_dim=4, v_head_dim=8, qk_nope_head_dim=8, n_group=1, topk_group=1, num_experts_per_tok=2,
         first_k_dense_replace=1, num_local_experts=8, layer_group_size=2, head_dim=8, num_mtp_layers=0),
-    "Qwen4ExpForConditionalGeneration": dict(
-        text_config=less(PLAIN, "intermediate_size") | EXPERTS | dict(
-            head_dim=10, linear_key_head_dim=6, linear_value_head_dim=6, linear_num_key_heads=2, linear_num_value_heads=4, shared_expert_intermediate_size=24, hc_lowrank=8, hc_count=2,
-            ple_layer_ids=[1], ple_embed_dim=12, ngram_vocab_size_base=50, make_ngram_vocab_size_divisible_by=4, split_ngram_parts=2, heads_per_ngram=2, indexer_n_heads=4,
-            indexer_kv_heads=1, indexer_head_dim=12, indexer_budget=16, indexer_compress_ratio=4, layer_types=["linear_attention", "full_attention"] * 2),
-        vision_config=dict(depth=2, hidden_size=24, intermediate_size=40, num_heads=2, patch_size=4, temporal_patch_size=2, spatial_merge_size=2, out_hidden_size=48,
-                           num_position_embeddings=16)),
     "Glm5NextForConditionalGeneration": dict(
         text_config=PLAIN | LATENT | ROUTED | INDEXER | dict(linear_head_dim=6, linear_num_heads=4, hc_mult=2, index_kpool=4, qk_rope_head_dim=0, head_dim=0),
         vision_config=dict(depth=2, hidden_size=24, num_heads=2, image_size=16, patch_size=4, out_hidden_size=48, intermediate_size=40, projection_intermediate_size=56)),

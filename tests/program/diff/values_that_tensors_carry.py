@@ -91,11 +91,16 @@ def pairs():
 
 
 def marks():
-    """Parameters of subclasses have a mark of torch's own, which no program gave them."""
+    """Parameters of subclasses and buffers have marks of torch's own, which no program gave them."""
     torch.save({"w": with_attributes(parameter, _is_param=True)}, path("marked.pt"))
     torch.save({"w": parameter}, path("plain.pt"))
     compared("a mark", path("marked.pt"), path("plain.pt"), None)
     compared("a mark", path("plain.pt"), path("marked.pt"), None)
+    torch.save({"w": torch.nn.Buffer(torch.ones(3))}, path("buffer.pt"))
+    torch.save({"w": torch.ones(3)}, path("no_buffer.pt"))
+    compared("a buffer", path("buffer.pt"), path("no_buffer.pt"), None)
+    run = run_mckpt("convert", "pt-to-safetensors", path("buffer.pt"), path("buffer.safetensors"), "--no-sync")
+    expect(run.returncode == 0, run.stderr)
 
 
 def conversions():

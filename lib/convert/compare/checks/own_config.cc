@@ -63,16 +63,17 @@ void refuse_unlike_head(const Store& store, const std::string& folder, int threa
       .note(cat("the tie is that of ", escaped(folder, 4096), "/config.json"));
 }
 
-// Whether the tensors are the model of the folder with the config: a DCP folder, files of ranks, shards, or the file
-// that transformers loads. Another torch file beside a config may be anything. A folder of safetensors files has been
-// read as the model of its config.
+// Whether the tensors are the model of the folder with the config: a DCP folder, files of ranks, all shards of a
+// folder, or the file that transformers loads. Another torch file beside a config may be anything. A folder of
+// safetensors files has been read as the model of its config.
 bool is_of_folder(const Store& store) {
   if (format_family(store.format()) == FormatFamily::kDcp) return true;
   if (format_family(store.format()) != FormatFamily::kTorch) return false;
   return store.ranks() > 1 || std::ranges::all_of(store.files(), [&](const StoreFile& file) {
            const std::string& path = file.path.empty() ? store.root() : file.path;
            const std::string name = path.substr(path.rfind('/') + 1);
-           return shard_count(name) > 0 || std::ranges::find(kHfWeights, name) != std::end(kHfWeights);
+           return (!file.path.empty() && shard_count(name) > 0) ||
+                  std::ranges::find(kHfWeights, name) != std::end(kHfWeights);
          });
 }
 

@@ -21,8 +21,8 @@ using Kind = PickleValue::Kind;
 constexpr std::string_view kAttributes = "(attributes)", kQuantizer = "(quantizer)";
 constexpr std::array<std::string_view, 4> kByChannel = {"scheme", "scales", "zero_points", "axis"};
 
-// The mark that torch itself puts on a parameter of a subclass. No program gave it.
-constexpr std::string_view kIsParameter = "_is_param";
+// The marks that torch itself puts on a parameter of a subclass and on an nn.Buffer. No program gave them.
+constexpr std::array<std::string_view, 3> kMarks = {"_is_param", "_is_buffer", "persistent"};
 
 class Collector {
  public:
@@ -57,7 +57,9 @@ class Collector {
     const std::span<const std::string_view> placing = placing_fields(r);
     auto was_read = [&](PickleEntry e) {
       if (!e.key.is(Kind::kText)) return false;
-      return e.key.text() == kIsParameter || std::ranges::find(placing, e.key.text()) != placing.end();
+      const auto is_name = [&](std::string_view name) { return e.key.text() == name; };
+      return std::ranges::any_of(kMarks, is_name) ||
+             std::ranges::find(placing, e.key.text()) != placing.end();
     };
     bool any = false;
     for (PickleEntry e : v.entries()) any = any || was_read(e);
