@@ -55,8 +55,7 @@ std::optional<LayerPattern> result_pattern(const CheckpointModel& source, const 
   LayerPattern out = pattern_on_stages(*before, choice.stages, pipeline, stages);
   if (!out.has_groups() && is_one_segment(out) && is_one_segment(*before)) return std::nullopt;
   if (out.text != before->text)
-    notes.note(cat("stages  of the pattern ", before->text, " become those of ", out.text,
-                   "; `hybrid_pattern` places the | otherwise"));
+    notes.note(cat("stages  of the pattern ", before->text, " become those of ", out.text));
   return out;
 }
 

@@ -85,12 +85,17 @@ void check_index(TorchStore& store, const Folder& folder, const std::string& sha
   try {
     const SafetensorsIndex index =
         with_file(folder.inside(name), [&] { return parse_torch_index(json_text(folder.open_file(name))); });
-    NameSet<std::string_view> listed;
+    NameSet<std::string_view> listed, gone;
     for (const SafetensorsIndex::Entry& e : index.weight_map) {
       listed.insert(e.tensor);
       const std::string& file = index.files[e.file];
       const bool is_there =
           std::ranges::any_of(store.files(), [&](const StoreFile& there) { return there.path == file; });
+      // Numbered shards are counted by their names.
+      if (!is_there && shard_count(file) <= 0 && gone.insert(file).second)
+        store.add_finding({.code = Code::kShardMissing,
+                           .file = file,
+                           .message = "the index names this file, which is not one of the shards"});
       auto found = file_of.find(e.tensor);
       if (!is_there || (found != file_of.end() && found->second == file)) continue;
       const std::string where = found == file_of.end() ? "" : cat("; it is in ", escaped(found->second));

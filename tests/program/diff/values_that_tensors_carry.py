@@ -99,6 +99,11 @@ def marks():
     torch.save({"w": torch.nn.Buffer(torch.ones(3))}, path("buffer.pt"))
     torch.save({"w": torch.ones(3)}, path("no_buffer.pt"))
     compared("a buffer", path("buffer.pt"), path("no_buffer.pt"), None)
+    # An attribute of such a name that a program gave a tensor is compared.
+    for i, value in enumerate((7, torch.arange(3.0))):
+        torch.save({"w": with_attributes(torch.nn.Parameter(torch.ones(3)), persistent=value)}, path(f"named_{i}.pt"))
+    for a, b in (("named_0.pt", "named_1.pt"), ("named_1.pt", "named_0.pt"), ("named_0.pt", "no_buffer.pt")):
+        expect(run_mckpt("diff", path(a), path(b)).returncode == 1, f"{a} {b}: an attribute called persistent")
     run = run_mckpt("convert", "pt-to-safetensors", path("buffer.pt"), path("buffer.safetensors"), "--no-sync")
     expect(run.returncode == 0, run.stderr)
 

@@ -35,6 +35,9 @@ index "\"$name\": \"pytorch_model-00001-of-00001.bin\", \"lost.weight\": \"pytor
 expect 1 "$mckpt" verify saved
 has out "problem[MC1107]: pytorch_model-00001-of-00001.bin: tensor 'lost.weight': the tensor is not in the shard that the index names"
 expect 3 "$mckpt" convert to-safetensors saved saved.safetensors
+index "\"$name\": \"pytorch_model-00001-of-00001.bin\", \"gone.weight\": \"pytorch_model-extra.bin\""
+expect 1 "$mckpt" verify saved
+has out "pytorch_model-extra.bin: the index names this file, which is not one of the shards"
 index "\"other\": \"pytorch_model-00001-of-00001.bin\""
 expect 1 "$mckpt" verify saved
 has out "the index does not name the tensor (not listed)"

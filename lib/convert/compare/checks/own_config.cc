@@ -77,6 +77,14 @@ bool is_of_folder(const Store& store) {
          });
 }
 
+// Beside other torch files, nothing says that these are the model.
+bool is_beside_others(const Store& store) {
+  const auto is_loaded = [](const StoreFile& file) {
+    return std::ranges::find(kHfWeights, file.path) != std::end(kHfWeights);
+  };
+  return store.files().size() > 1 && std::ranges::any_of(store.files(), is_loaded);
+}
+
 bool has_weights(const Store& store) {
   for (i64 t = 0; t < store.tensor_count(); t++)
     if (!is_of_states(store.name(t)) && !is_beside_model(store.name(t))) return true;
@@ -112,6 +120,11 @@ void check_own_config(const Store& store, int threads, VerifyReport& report) {
       if (folder.tied.value_or(false)) refuse_unlike_head(store, folder.path, threads);
       if (!folder.path.empty() && is_of_folder(store) && has_weights(store))
         check_saved(store, threads, report);
+      else if (!folder.path.empty() && is_beside_others(store))
+        report.add({.name = "model",
+                    .unit = "tensors",
+                    .note = "not compared with config.json: other torch files are beside pytorch_model.bin"},
+                   {});
       return;
     }
     if (own_assets(store).empty()) return;

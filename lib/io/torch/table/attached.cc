@@ -21,8 +21,12 @@ using Kind = PickleValue::Kind;
 constexpr std::string_view kAttributes = "(attributes)", kQuantizer = "(quantizer)";
 constexpr std::array<std::string_view, 4> kByChannel = {"scheme", "scales", "zero_points", "axis"};
 
-// The marks that torch itself puts on a parameter of a subclass and on an nn.Buffer. No program gave them.
-constexpr std::array<std::string_view, 3> kMarks = {"_is_param", "_is_buffer", "persistent"};
+// The marks that torch itself puts on a parameter of a subclass and on an nn.Buffer: flags that no program gave.
+constexpr std::string_view kIsParameter = "_is_param", kIsBuffer = "_is_buffer", kPersistent = "persistent";
+
+bool is_flag(const PickleEntry& e, std::string_view name) {
+  return e.key.is(PickleValue::Kind::kText) && e.key.text() == name && e.value.is(PickleValue::Kind::kBool);
+}
 
 class Collector {
  public:
@@ -55,10 +59,11 @@ class Collector {
   void fields(const TorchCall& r, PickleValue v) {
     if (v.is_none() || (v.is(Kind::kDict) && v.size() == 0)) return;
     const std::span<const std::string_view> placing = placing_fields(r);
+    bool of_buffer = false;
+    for (PickleEntry e : v.entries()) of_buffer = of_buffer || is_flag(e, kIsBuffer);
     auto was_read = [&](PickleEntry e) {
       if (!e.key.is(Kind::kText)) return false;
-      const auto is_name = [&](std::string_view name) { return e.key.text() == name; };
-      return std::ranges::any_of(kMarks, is_name) ||
+      return is_flag(e, kIsParameter) || is_flag(e, kIsBuffer) || (of_buffer && is_flag(e, kPersistent)) ||
              std::ranges::find(placing, e.key.text()) != placing.end();
     };
     bool any = false;
