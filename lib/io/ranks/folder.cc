@@ -21,6 +21,7 @@
 #include "io/safetensors/config_facts.h"
 #include "io/safetensors/index.h"
 #include "io/safetensors/two_models.h"
+#include "io/store/findings.h"
 #include "io/store/names/torch_names.h"
 #include "io/store/open/format_ids.h"
 #include "io/store/state_part.h"
@@ -70,15 +71,18 @@ std::string single_name(std::string_view shard) {
 void check_index(TorchStore& store, const Folder& folder, const std::string& shard) {
   const std::string name = single_name(shard) + ".index.json";
   if (!folder.has_file(name)) return;
+  Findings found;  // an index of another save may have a hundred thousand other names
   auto mismatch = [&](std::string tensor, std::string file, std::string message, bool warning) {
-    store.add_finding({.code = Code::kIndexMismatch,
-                       .tensor = std::move(tensor),
-                       .file = std::move(file),
-                       .message = std::move(message),
-                       .warning = warning});
+    found.add({.code = Code::kIndexMismatch,
+               .tensor = std::move(tensor),
+               .file = std::move(file),
+               .message = std::move(message),
+               .warning = warning});
   };
+  NameSet<std::string_view> shards;
   NameMap<std::string_view, std::string_view> file_of;
   for (std::size_t f = 0; f < store.files().size(); f++) {
+    shards.insert(store.files()[f].path);
     const TorchTable& table = store.table(static_cast<i32>(f));
     for (i64 row = 0; row < table.size(); row++) file_of.emplace(table.name(row), store.files()[f].path);
   }
@@ -89,16 +93,15 @@ void check_index(TorchStore& store, const Folder& folder, const std::string& sha
     for (const SafetensorsIndex::Entry& e : index.weight_map) {
       listed.insert(e.tensor);
       const std::string& file = index.files[e.file];
-      const bool is_there =
-          std::ranges::any_of(store.files(), [&](const StoreFile& there) { return there.path == file; });
+      const bool is_there = shards.contains(file);
       // Numbered shards are counted by their names.
       if (!is_there && shard_count(file) <= 0 && gone.insert(file).second)
-        store.add_finding({.code = Code::kShardMissing,
-                           .file = file,
-                           .message = "the index names this file, which is not one of the shards"});
-      auto found = file_of.find(e.tensor);
-      if (!is_there || (found != file_of.end() && found->second == file)) continue;
-      const std::string where = found == file_of.end() ? "" : cat("; it is in ", escaped(found->second));
+        found.add({.code = Code::kShardMissing,
+                   .file = file,
+                   .message = "the index names this file, which is not one of the shards"});
+      auto home = file_of.find(e.tensor);
+      if (!is_there || (home != file_of.end() && home->second == file)) continue;
+      const std::string where = home == file_of.end() ? "" : cat("; it is in ", escaped(home->second));
       mismatch(e.tensor, file, cat("the tensor is not in the shard that the index names", where), false);
     }
     for (const auto& [tensor, file] : file_of)
@@ -106,8 +109,9 @@ void check_index(TorchStore& store, const Folder& folder, const std::string& sha
         mismatch(std::string(tensor), std::string(file), "the index does not name the tensor (not listed)",
                  true);
   } catch (const Error& e) {
-    store.add_finding({.code = e.code(), .file = name, .message = e.message()});
+    found.add({.code = e.code(), .file = name, .message = e.message()});
   }
+  for (Finding& f : found.take()) store.add_finding(std::move(f));
 }
 
 // The single file beside the shards that are all of one model; "" if there is none, or more than one set.
