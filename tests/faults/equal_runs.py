@@ -2,7 +2,7 @@
 and cores, and with threads and ranks that wait at random. Each run writes the same bytes and reports, gives the same answer and the same messages in
 the same order as the first run, which has one thread and waits for nothing. If a source has several faults, each run tells the same one first.
 
-usage: equal_runs.py [SEED]
+usage: equal_runs.py [conversions | models | refusals | looks] [SEED]
 
 Which of the faults in the shares of several ranks is told is not held: the first rank that finds one ends the job. Conversions that are refused
 run as one rank here."""
@@ -26,7 +26,9 @@ from mckpt_tests.setting import BUILD, HAS_MPI, SANITIZED
 from mckpt_tests.small_runs import small_runs
 
 ROUNDS = so_many(100, 1 if SANITIZED else 3)
-SEED = int(sys.argv[1]) if len(sys.argv) > 1 else 17
+KINDS = ("conversions", "models", "refusals", "looks")
+CHOSEN = [word for word in sys.argv[1:] if word in KINDS] or KINDS
+SEED = int(next((word for word in sys.argv[1:] if word not in KINDS), 17))
 # Many tasks for each thread, tensors that are larger than a batch, and several files on each side.
 SIZES = dict(layers=2, hidden=256, heads=8, kv=4, head_dim=32, vocab=6144, experts=8, moe_ffn=384, shard_bytes=2_000_000)
 HAS_TORCH = os.path.exists(os.path.join(BUILD, "libmckpt_torch.so"))
@@ -202,11 +204,15 @@ def main():
             made = {"nan": with_values(at("nan"), model, 3, (NAN, INFINITE, NAN)), "huge": with_values(at("huge"), model, 4, (HUGE, HUGE)),
                     "other_bytes": with_other_bytes(at("other_bytes"), fsdp), "broken_records": with_broken_records(at("broken_records"), fsdp),
                     "lost_files": with_lost_files(at("lost_files"), fsdp), "bad_scales": with_bad_scales(at("bad_scales"), fp8)}
-            kinds = held("kinds of conversions, as threads and ranks,", conversions(runs))
-            if HAS_MPI and HAS_TORCH:
+            kinds = 0
+            if "conversions" in CHOSEN:
+                kinds += held("kinds of conversions, as threads and ranks,", conversions(runs))
+            if "models" in CHOSEN and HAS_MPI and HAS_TORCH:
                 kinds += held("models in memory", live(model), so_many(100, 1))
-            kinds += held("conversions of sources with several faults", refusals(made))
-            kinds += held("commands that look, at sound sources and at sources with several faults,", looks(healthy, made))
+            if "refusals" in CHOSEN:
+                kinds += held("conversions of sources with several faults", refusals(made))
+            if "looks" in CHOSEN:
+                kinds += held("commands that look, at sound sources and at sources with several faults,", looks(healthy, made))
     finish(kinds * (1 if time_is_left() else 0))
 
 

@@ -1,4 +1,6 @@
-"""Conversions of 2, 4 and 8 ranks, the first or last of which is killed, stopped, ends, fails, hangs or only sleeps: at MPI_Init, at each collective call,
+"""usage: ranks_in_every_phase.py [2 | 4 | 8]
+
+Conversions of 2, 4 and 8 ranks, the first or last of which is killed, stopped, ends, fails, hangs or only sleeps: at MPI_Init, at each collective call,
 at its first reads and writes, when files are made durable, and in MPI_Finalize. All ranks end, one cause is told, and it names the rank;
 nothing is published, or the whole result; and one rank alone goes on with what is left. A rank that only sleeps is waited for.
 
@@ -9,6 +11,7 @@ error says that every rank waits, and no more.
 
 import os
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -21,7 +24,7 @@ from mckpt_tests.small_runs import faulty, small_runs
 
 if not HAS_MPI:
     skip("mpi is not built")
-SIZES = so_many((2, 4, 8), (3,))
+SIZES = [int(size) for size in sys.argv[1:]] or so_many((2, 4, 8), (3,))
 FATES = {"kill": "KILL", "stop": "STOP", "exit": "EXIT", "throw": "EIO", "hang": "HANG", "sleep": "SLEEP"}
 SILENCE = 6  # of a rank that stands still, in seconds; it only sleeps for three
 ENDS = ("mpi_init", "mpi_finalize")
@@ -116,7 +119,7 @@ def walk(run, ranks, slowest):
                     slowest[fate] = max(slowest.get(fate, 0), took)
                     count.one(expect(not wrong, f"{ranks} ranks, {phase}, {fate} of rank {rank} at {call} {n}: {wrong}"))
 
-            at_once = so_many(max(1, 2 * os.cpu_count() // ranks), 3)
+            at_once = so_many(max(1, 3 * os.cpu_count() // ranks), 3)  # most of a job is waiting
             workers = [threading.Thread(target=work) for _ in range(at_once)]
             for worker in workers:
                 worker.start()
@@ -131,5 +134,5 @@ with small_runs(["hf-to-fsdp"]) as (run,):
     for fate in ("kill", "exit", "throw", "stop", "hang"):
         if fate in slowest:
             at_most = 5 if fate in ("kill", "exit", "throw") else SILENCE + 2 + 30
-            bounded("P13", f"s of the slowest whole job with a rank that meets its end by `{fate}`", at_most + 5, slowest[fate])
+            bounded("P13", f"s of the slowest whole job of {', '.join(map(str, SIZES))} ranks, one of which meets its end by `{fate}`", at_most + 5, slowest[fate])
 finish(8)

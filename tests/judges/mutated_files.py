@@ -21,8 +21,10 @@ from mckpt_tests.checks import expect, finish, need, skip  # noqa: E402
 need("safetensors", "torch")
 from mckpt_tests import mutated, reference_rules  # noqa: E402
 from mckpt_tests.figures import END, so_many, tell  # noqa: E402
-from mckpt_tests.mutated_runs import THEIRS, Runs, one_of_each  # noqa: E402
+from mckpt_tests.mutated_runs import BATCH, THEIRS, Runs, one_of_each  # noqa: E402
 
+# For each processor: mckpt waits a tick of the file system before it reads a file that was written just now, and takes a millisecond to read it.
+PROCESSES = 12
 KINDS = {"safetensors": reference_rules.Safetensors, "torch": reference_rules.Torch}
 
 
@@ -31,7 +33,7 @@ def parse():
     parser.add_argument("--only", type=lambda s: s.split(","), default=list(KINDS))
     parser.add_argument("--files", type=int, default=so_many(1_000_000, 3000))
     parser.add_argument("--minutes", type=float, default=float("inf"))
-    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--processes", type=int, default=PROCESSES * os.cpu_count())
     parser.add_argument("--keep", default="")
     return parser.parse_args()
 
@@ -47,7 +49,7 @@ def report(args, name, suffix, unexplained):
 
 def compare(args, name, folder, stop):
     kind, begin = KINDS[name], time.time()
-    runs = Runs("mckpt_tests.reference_rules", kind.__name__, args.processes, folder)
+    runs = Runs("mckpt_tests.reference_rules", kind.__name__, min(args.processes, -(-args.files // BATCH)), folder)
     runs.run(args.files, stop)
     report(args, name, kind.suffix, runs.unexplained)
     for fault in runs.faults:

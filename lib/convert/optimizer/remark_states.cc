@@ -46,7 +46,8 @@ void check_moments(Remarks& to, const TrainedParameters& trained) {
           return k.second + 1 == std::ssize(trained) && lacks(p, k.first);
         }))
       fewer.push_back(p);
-  for (const auto& [name, members] : classes) {
+  for (const auto& of_class : classes) {
+    const auto& members = of_class.second;
     std::map<std::string, i64> kinds;
     for (const Trained* p : members)
       for (const std::string& s : p->states) kinds[s]++;

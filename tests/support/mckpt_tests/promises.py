@@ -34,19 +34,21 @@ class Part:
     path: str  # below tests/
     promises: list
     minutes: float = 20
-    arguments: tuple = ()
+    arguments: tuple = ()  # of a walk at length
+    share: str = ""  # an argument: the share of the walk that is a part of its own, so that several machines or runs can measure one walk
 
     @property
     def name(self):
-        return os.path.splitext(self.path)[0].replace("_test", "") if self.is_unit else os.path.splitext(self.path)[0]
+        name = os.path.splitext(self.path)[0]
+        return name.replace("_test", "") if self.is_unit else f"{name} {self.share}" if self.share else name
 
     @property
     def is_unit(self):
         return self.path.endswith(".cc")
 
 
-def part(promises, *paths, minutes=20, arguments=()):
-    return [Part(path, promises.split(), minutes, arguments) for path in paths]
+def part(promises, *paths, minutes=20, arguments=(), shares=("",)):
+    return [Part(path, promises.split(), minutes, arguments, share) for path in paths for share in shares]
 
 
 PARTS = [
@@ -75,14 +77,15 @@ PARTS = [
     *part("P12", "faults/too_little_memory_is_told.sh", "faults/too_little_memory_to_start_is_told.sh"),
     *part("P12", "faults/every_allocation_fails.py", minutes=40),
     *part("P13", "faults/watched_ranks.py", "faults/ranks_that_do_not_meet.py"),
-    *part("P13", "faults/ranks_in_every_phase.py", minutes=40),
+    *part("P13", "faults/ranks_in_every_phase.py", minutes=40, shares=("2", "4", "8")),
     *part("P14", "faults/every_flipped_bit_is_found.py", "program/verify/readers_judge_by_the_manifest.sh", "faults/damaged_sources.py"),
     *part("P14", "python/cards_find_every_change.py", arguments=("10000",), minutes=60),
     *part("P15", "faults/signals_leave_nothing.sh"),
     *part("P15", "faults/signals_at_any_moment.py"),
     *part("P16", "faults/many_writers.py"),
     *part("P17", "unit/io/copy/engine_test.cc", "unit/io/copy/large_task_test.cc", "unit/io/file/parallel_test.cc"),
-    *part("P17", "faults/equal_runs.py", "faults/reports_of_races.py", minutes=40),
+    *part("P17", "faults/equal_runs.py", minutes=40, shares=("conversions", "models", "refusals", "looks")),
+    *part("P17", "faults/reports_of_races.py", minutes=40),
     *part("P18", "program/plot/names_stay_text.py", "judges/cards_are_inert.py", "program/general/hostile_pages.py"),
     *part("P19", "faults/changed_sources.py", "unit/io/file/source_stamps_test.cc", "faults/a_file_that_shrinks_is_an_error.sh"),
 ]

@@ -23,7 +23,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::size_t kMostNamed = 20;
+constexpr std::size_t kMostUnlike = 20;
 
 // Whether the records of the two tensors have equal sums and the tensors are at the same place in them.
 bool have_same_sum(const Store& store, i64 one, i64 other) {
@@ -149,7 +149,7 @@ void refuse_other_steps(const Store& store, std::span<const std::vector<i64>> st
       auto same =
           std::ranges::find_if(known, [&](const auto& k) { return have_same_sum(store, k.first, t); });
       const double count = same == known.end() ? scalar_of(store, t) : same->second;
-      if (same == known.end() && known.size() < kMostNamed) known.emplace_back(t, count);
+      if (same == known.end() && known.size() < kMostUnlike) known.emplace_back(t, count);
       if (!most || count > most->steps) most = {t, count};
     }
     if (!first) first = most;
@@ -187,7 +187,7 @@ void refuse_unlike_copies(const Store& store, std::span<const std::pair<i64, i64
   }
   if (unlike.empty()) return;
   const i64 count = std::ssize(unlike);
-  unlike.resize(std::min(unlike.size(), kMostNamed));
+  unlike.resize(std::min(unlike.size(), kMostUnlike));
   throw Error(Code::kBadShards, cat("ranks have ", counted(count, "tensor"),
                                     " that should be the same in all of them, and are not"))
       .file(file_path(store, store.chunk(read[first].second, 0).file))

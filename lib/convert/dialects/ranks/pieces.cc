@@ -33,7 +33,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::size_t kMostNamed = 20;
+constexpr std::size_t kMostLeft = 20;
 
 // A parameter of a file, and its tensor.
 struct Held {
@@ -308,7 +308,7 @@ void Joining::refuse_rest() const {
   if (rest.empty()) return;
   const std::string help = what_modules_are(rest);
   const i64 count = std::ssize(rest);
-  rest.resize(std::min(rest.size(), kMostNamed));
+  rest.resize(std::min(rest.size(), kMostLeft));
   throw Error(Code::kUnaccounted,
               cat("Megatron's rank files have ", counted(count, "tensor"), " that the model does not have"))
       .file(source_.root())
