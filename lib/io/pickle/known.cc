@@ -6,12 +6,13 @@
 
 #include "core/base/text.h"
 #include "io/pickle/classes.h"
-#include "io/pickle/render.h"
 
 namespace mckpt::impl {
 namespace {
 
 using Kind = PickleValue::Kind;
+
+constexpr i64 kMostDimensions = 64;  // of numpy's arrays
 
 // The value as a numpy dtype; null if it is something else.
 const PickleObject* numpy_dtype(PickleValue v) {
@@ -70,8 +71,21 @@ std::string path_text(const PickleObject& o) {
   return cat(escaped(o.type->name), "('", escaped(path), "')");
 }
 
-std::string array_text(PickleValue dtype, PickleValue shape) {
-  return cat("ndarray ", dtype_text(dtype), " ", pickle_line(shape, 60));
+// "'f4'". Whatever else stands in place of a code is not written out: it may hold the dtype itself.
+std::string code_text(PickleValue code) {
+  return code.is(Kind::kText) ? cat("'", escaped(code.text(), 20), "'") : "...";
+}
+
+// "(624,)". Whatever else stands in place of a shape is not written out: it may hold the array itself.
+std::string shape_text(PickleValue shape) {
+  if (!shape.is(Kind::kTuple) || shape.size() > kMostDimensions) return "...";
+  std::string sizes;
+  for (PickleValue size : shape.items()) {
+    if (!size.is(Kind::kInt)) return "...";
+    sizes += cat(sizes.empty() ? "" : " ", size.as_int(), ",");
+  }
+  if (shape.size() > 1) sizes.pop_back();
+  return cat("(", sizes, ")");
 }
 
 }  // namespace
@@ -81,11 +95,11 @@ std::string known_object(const PickleObject& o) {
     case Known::kPath:
       return path_text(o);
     case Known::kNumpyReconstruct:  // BUILD gives (version, shape, dtype, order, data)
-      return array_text(o.state.at(2), o.state.at(1));
+      return cat("ndarray ", dtype_text(o.state.at(2)), " ", shape_text(o.state.at(1)));
     case Known::kNumpyFromBuffer:  // (data, dtype, shape, order)
-      return array_text(o.args.at(1), o.args.at(2));
+      return cat("ndarray ", dtype_text(o.args.at(1)), " ", shape_text(o.args.at(2)));
     case Known::kNumpyDType:
-      return cat("dtype(", pickle_line(o.args.at(0), 20), ")");
+      return cat("dtype(", code_text(o.args.at(0)), ")");
     case Known::kNumpyScalar: {
       PickleValue data = o.args.at(1);
       return cat(dtype_text(o.args.at(0)), "(",

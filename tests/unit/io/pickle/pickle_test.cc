@@ -158,6 +158,10 @@ TEST(Pickle, ShowsWellKnownObjectsAsTheyPrintThemselves) {
            dtype + "\x89" + "C\x10" + std::string(16, 'x') + "tb.",
        "ndarray float64 (2,)"},
       {"numpy scalar of garbage", "cnumpy.core.multiarray\nscalar\n)R.", "?(...)"},
+      {"numpy dtype", "cnumpy\ndtype\nX\2\0\0\0f8\x85R."s, "dtype('f8')"},
+      {"numpy dtype that holds itself", "]q\0cnumpy\ndtype\nh\0\x85Ra."s, "[dtype(...)]"},
+      {"numpy array whose shape holds it",
+       "]q\0cnumpy._core.multiarray\n_reconstruct\n)R(K\1h\0"s + dtype + "\x89Ntba.", "[ndarray float64 ...]"},
   };
   check(kCases);
 }
