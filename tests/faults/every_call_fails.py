@@ -1,4 +1,6 @@
-"""Every call of a small run of each conversion fails once, in each way that such a call can fail; so does every call of commands that
+"""usage: every_call_fails.py [conversions | looks | KIND OF CONVERSION...]
+
+Every call of a small run of each conversion fails once, in each way that such a call can fail; so does every call of commands that
 look. The answer is an error that is told, and the result is whole or not there; or the answer is the one of a run that was left alone, or
 `verify` names the file that it could not read and says "sound, but", and `diff` "equal: ..., but".
 A call that moves less than it was asked to, or is broken off by a signal, changes nothing. Nobody says "done" after a file that could not be
@@ -48,6 +50,7 @@ FAULTS = {
     "utime": ["EIO", "EPERM"],
     "ioctl": ["EIO"],
 }
+SHARES = ("conversions", "looks")
 HARMLESS = ("EINTR", "SHORT")
 FULL = ("ENOSPC", "EDQUOT")
 SMALL = 10  # cases of each run where it is not gone over at length, and every n-th of these, which were wrong once:
@@ -116,22 +119,29 @@ def walk(name, cases, one):
             in_parallel(check, dict.fromkeys(some_of(mine, SMALL) + always))
 
 
-def conversions(only):
-    with small_runs(only, also=() if only else ("plot", "drawing", "example")) as runs:
-        for run in runs:
-            walk(run.name, cases_of(run.calls()), lambda *case, run=run: convert(run, *case))
-        source = runs[0].made(runs[0].reference)
-        before = snapshot(source)
-        for words in LOOKS:
-            words = [word.format(source) for word in words]
-            answer = run_mckpt(*words)
-            with tempfile.NamedTemporaryFile("r") as log:
-                run_mckpt(*words, env={"LD_PRELOAD": FAULTY_IO, "FAULTY_IO_LOG": log.name})
-                lines = log.read().split()
-            cases = cases_of({call: lines.count(call) for call in dict.fromkeys(lines)})
-            walk(words[0], cases, lambda *case, words=words, answer=answer: look(words, answer, *case))
-        expect(snapshot(source) == before, "a command that looks has changed its source")
+def conversions(runs):
+    for run in runs:
+        walk(run.name, cases_of(run.calls()), lambda *case, run=run: convert(run, *case))
 
 
-conversions(sys.argv[1:])
+def looks(source):
+    before = snapshot(source)
+    for words in LOOKS:
+        words = [word.format(source) for word in words]
+        answer = run_mckpt(*words)
+        with tempfile.NamedTemporaryFile("r") as log:
+            run_mckpt(*words, env={"LD_PRELOAD": FAULTY_IO, "FAULTY_IO_LOG": log.name})
+            lines = log.read().split()
+        cases = cases_of({call: lines.count(call) for call in dict.fromkeys(lines)})
+        walk(words[0], cases, lambda *case, words=words, answer=answer: look(words, answer, *case))
+    expect(snapshot(source) == before, "a command that looks has changed its source")
+
+
+chosen = sys.argv[1:]
+only = [word for word in chosen if word not in SHARES]
+with small_runs(only, also=() if only else ("plot", "drawing", "example")) as all_runs:
+    if chosen != ["looks"]:
+        conversions(all_runs)
+    if chosen != ["conversions"]:
+        looks(all_runs[0].made(all_runs[0].reference))
 finish(300)

@@ -72,7 +72,7 @@ PARTS = [
     *part("P9", "faults/power_cuts.py", minutes=30),
     *part("P10", "faults/full_disks_are_refused.sh"),
     *part("P10", "faults/small_disks.py", minutes=30),
-    *part("P10 P11", "faults/every_call_fails.py", minutes=60),
+    *part("P10 P11", "faults/every_call_fails.py", minutes=60, shares=("conversions", "looks")),
     *part("P11", "faults/closing_fails.py", "unit/io/file/file_test.cc"),
     *part("P12", "faults/too_little_memory_is_told.sh", "faults/too_little_memory_to_start_is_told.sh"),
     *part("P12", "faults/every_allocation_fails.py", minutes=40),
