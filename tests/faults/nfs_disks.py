@@ -26,6 +26,7 @@ HOW = "loopback, in a virtual machine"
 RACED = ["hf-to-fsdp", "export", "pt-to-safetensors"]
 STARTS = 3  # of each host
 AWAY = 5  # seconds
+LOST_FILES = 6  # at most, of the run whose server goes away
 OTHER_HOST = ",nosharecache"
 LONG_MEMORY = ",nosharecache,actimeo=3600"  # a host that asks the server as seldom as it may
 
@@ -100,9 +101,11 @@ def gives_up(server, run, far):
         return f"exit status {process.returncode}: {error}"
     if run.is_published(at):
         return f"is published: {error}"
-    # The kernel tells the next fsync of a file which writes were lost since the last one.
-    again = run.problems_again(at)
-    return again and run.problems_again(at)
+    # The kernel tells the next fsync of each file of writes that were lost: the command is repeated for each.
+    for _ in range(LOST_FILES):
+        if not (wrong := run.problems_again(at)) or "Input/output error" not in wrong:
+            return wrong
+    return wrong
 
 
 def gives_up_reading(server, run, far, elsewhere):
