@@ -1,5 +1,5 @@
 """Sources and results on a file system of another host: conversions of every kind give the same bytes there, from there and to there, and an
-interrupted one goes on. The file system is SFTP over a pipe (sshfs), or the one that holds $MCKPT_NETWORK_FOLDER (NFS, Lustre, ...).
+interrupted one goes on. The file system is SFTP over a pipe (sshfs), or the one that holds $MCKPT_NETWORK_FOLDER (Lustre, GPFS, ...); NFS: nfs_disks.
 """
 
 import contextlib
@@ -9,11 +9,9 @@ import subprocess
 import tempfile
 import time
 
-from mckpt_tests.checks import expect, finish, skip
-from mckpt_tests.figures import counted, not_measured, so_many, time_is_left
-from mckpt_tests.folders import difference
+from mckpt_tests.checks import finish, skip
 from mckpt_tests.mounts import in_own_namespace, unmount
-from mckpt_tests.small_runs import faulty, small_runs
+from mckpt_tests.network_walk import network_runs, walk
 
 SERVERS = ("/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server")
 GIVEN = os.environ.get("MCKPT_NETWORK_FOLDER")
@@ -65,34 +63,7 @@ def kind_of(at):
     return subprocess.run(["stat", "-f", "-c", "%T", at], capture_output=True, text=True).stdout.strip()
 
 
-with network_folder() as far, small_runs(so_many((), ["hf-to-fsdp", "export", "to-pt", "pt-to-safetensors"])) as runs:
+with network_folder() as far, network_runs() as runs:
     kind = kind_of(far)
-    with counted("P7", f"conversions from and to a network file system ({'SFTP' if 'fuse' in kind else kind}), the same bytes; killed ones go on", 3 * len(runs)) as count:
-        for run in runs:
-            if not time_is_left():
-                break
-            near = run.source
-            # to there
-            at = os.path.join(far, run.name)
-            os.mkdir(at)
-            result = run.start(at)
-            wrong = run.problems(at, result) or result.returncode != 0 and result.stderr[:300]
-            count.one(expect(not wrong, f"{run.name} to {kind}: {wrong}"))
-            # from there
-            copy = os.path.join(far, run.name + "_source_" + os.path.basename(near))
-            (shutil.copytree if os.path.isdir(near) else shutil.copy)(near, copy)
-            run.source, here = copy, run.fresh()
-            result = run.start(here)
-            wrong = result.returncode != 0 and result.stderr[:300] or difference(here, run.reference)
-            count.one(expect(not wrong, f"{run.name} from {kind}: {wrong}"))
-            run.source = near
-            # killed there, and going on
-            at = os.path.join(far, run.name + "_killed")
-            os.mkdir(at)
-            result = run.start(at, env=faulty("pwrite", 2, "KILL"))
-            wrong = run.problems(at, result, killed=True) or run.problems_again(at)
-            count.one(expect(not wrong, f"{run.name} killed on {kind}: {wrong}"))
-    if "nfs" not in kind:
-        not_measured("P7", "conversions on NFS", "the same bytes",
-                     "the kernel has no NFS" if "\tnfs" not in open("/proc/filesystems").read() else "$MCKPT_NETWORK_FOLDER names no folder of NFS")
+    walk(runs, far, f"a network file system ({'SFTP' if 'fuse' in kind else kind})")
 finish(12)

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "io/file/folder.h"
 #include "io/file/place.h"
+#include "io/output/host_lock.h"
 #include "io/output/staging_marks.h"
 #include "io/store/open/beside.h"
 
@@ -51,7 +52,7 @@ class Walk {
 
   bool is_left_out(const std::string& name, const std::string& last) const {
     if (std::ranges::find(kOfTools, name) != std::end(kOfTools)) return true;
-    if (last.ends_with(kStagingSuffix) || is_staging_mark(last)) return true;
+    if (last.ends_with(kStagingSuffix) || last.ends_with(kLockSuffix) || is_staging_mark(last)) return true;
     return std::ranges::any_of(left_out_, [&](const std::string& l) { return is_at_or_below(name, l); });
   }
 

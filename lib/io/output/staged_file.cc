@@ -86,11 +86,17 @@ StagedFile::~StagedFile() {
   if (fd_ >= 0) remove_staging();
 }
 
+int StagedFile::try_lock() {
+  if (int error = HostLock::is_needed(path_) ? hosts_.take(path_) : 0; error != 0) return error;
+  return retried([&] { return ::flock(fd_, LOCK_EX | LOCK_NB); }) == 0 ? 0 : errno;
+}
+
 // Waits in steps of 5 ms for up to options_.wait: another program needs only a moment to write a small file,
 // such as a tracker. False with errno if the lock was not obtained.
-bool StagedFile::lock() const {
+bool StagedFile::lock() {
   for (auto until = std::chrono::steady_clock::now() + options_.wait;;) {
-    if (retried([&] { return ::flock(fd_, LOCK_EX | LOCK_NB); }) == 0) return true;
+    errno = try_lock();
+    if (errno == 0) return true;
     if (errno != EWOULDBLOCK || std::chrono::steady_clock::now() >= until) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -143,6 +149,7 @@ void StagedFile::remove_staging() {
   ::unlinkat(fd_, name_.c_str(), 0);
   ::rmdir(staging_.c_str());
   ::close(std::exchange(fd_, -1));
+  hosts_.let_go();
 }
 
 void StagedFile::fail(std::string_view what, int error) const {

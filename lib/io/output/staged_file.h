@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "core/base/int.h"
+#include "io/output/host_lock.h"
 
 namespace mckpt::impl {
 
@@ -57,7 +58,8 @@ class StagedFile {
 
  private:
   void open_staging();
-  bool lock() const;
+  bool lock();
+  int try_lock();
   bool may_use_staging();
   void remove_staging();
   void rename_into_place() const;
@@ -65,7 +67,8 @@ class StagedFile {
 
   std::string path_, folder_, name_, staging_;
   Options options_;
-  int fd_ = -1;  // of the staging folder, locked
+  int fd_ = -1;     // of the staging folder, locked
+  HostLock hosts_;  // where other hosts do not see that lock
 };
 
 }  // namespace mckpt::impl

@@ -79,7 +79,8 @@ void check_left(const std::string& path, const StagedFolder::Options& options, c
   for (const std::string& left : {staging, old}) refuse_mounts(left);
   refuse_foreign_staging({path, staging, old});
   if (options.replace || !is_of_other_plan(staging, plan)) return;
-  if (is_locked(staging)) throw Error(Code::kOutputBusy, "another program is writing this folder").file(path);
+  if (is_locked(staging) || (HostLock::is_needed(path) && HostLock::is_taken(path)))
+    throw Error(Code::kOutputBusy, "another program is writing this folder").file(path);
   refuse_other_plan(staging, plan, {.resumes = options.resume, .anew = options.anew});
 }
 
@@ -167,6 +168,10 @@ bool StagedFolder::go_on_with_published() {
 }
 
 void StagedFolder::lock(const std::string& folder, bool make) {
+  if (int error = HostLock::is_needed(path_) ? hosts_.take(path_) : 0; error == EWOULDBLOCK)
+    throw Error(Code::kOutputBusy, "another program is writing this folder").file(path_);
+  else if (error != 0)
+    fail("cannot lock the output for this host", error);
   for (int attempt = 0; attempt < 10; attempt++) {
     if (make && ::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
       fail("cannot create the folder", errno);

@@ -23,6 +23,7 @@
 #include <string_view>
 
 #include "core/base/int.h"
+#include "io/output/host_lock.h"
 #include "io/output/result_files.h"
 
 namespace mckpt::impl {
@@ -107,7 +108,8 @@ class StagedFolder {
   std::string path_, parent_, staging_, old_, plan_;
   Options options_;
   bool resumes_ = false, published_ = false, began_anew_ = false;
-  int fd_ = -1;  // of the folder that is made, locked
+  int fd_ = -1;     // of the folder that is made, locked
+  HostLock hosts_;  // where other hosts do not see that lock
 };
 
 }  // namespace mckpt::impl

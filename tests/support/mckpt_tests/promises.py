@@ -64,6 +64,7 @@ PARTS = [
     *part("P7", "program/inspect/memory_of_inspect.py"),
     *part("P7 P17", "program/convert/same_bytes.py"),
     *part("P7", "faults/large_in_little_memory.py", "faults/network_disks.py", minutes=30),
+    *part("P7 P11 P16", "faults/nfs_disks.py", minutes=30),
     *part("P8 P10 P11", "faults/stopped_runs.py"),
     *part("P8", "faults/replaced_runs.py", "unit/io/output/staged_folder_test.cc", "unit/io/output/staged_file_test.cc"),
     *part("P8", "faults/resumed_runs_trust_nothing.py"),
