@@ -65,7 +65,7 @@ constexpr Row kRows[] = {
     {"torch._utils", "_rebuild_wrapper_subclass", Known::kRebuildWrapperSubclass},
     {"torch._utils", "_rebuild_meta_tensor_no_storage", Known::kRebuildMeta},
     {"torch._utils",
-     "_rebuild_sparse_tensor _rebuild_nested_tensor _rebuild_device_tensor_from_cpu_tensor _rebuild_device_tensor_from_numpy _rebuild_xla_tensor",
+     "_rebuild_sparse_tensor _rebuild_sparse_csr_tensor _rebuild_nested_tensor _rebuild_device_tensor_from_cpu_tensor _rebuild_device_tensor_from_numpy _rebuild_xla_tensor",
      Known::kRebuildOther},
     {"torch.nested._internal.nested_tensor", "_rebuild_njt", Known::kRebuildOther},
     {"torch.nested._internal.nested_tensor", "NestedTensor", Known::kData},
