@@ -88,6 +88,7 @@ def all_types():
 
 
 def small_floats():
+    torch.float8_e5m2  # the first of them that torch had
     return {name: values(name, (3, 5), getattr(torch, name)) for name in SMALL_FLOATS if hasattr(torch, name)}
 
 
@@ -263,7 +264,7 @@ class Writer:
         try:
             entry = what(os.path.join(self.out, name))
             self.sources[name] = entry
-        except Exception as e:  # noqa: BLE001
+        except BaseException as e:  # noqa: BLE001  (the exceptions of torch.distributed.checkpoint are of this kind)
             if os.environ.get("TRACE"):
                 traceback.print_exc()
             self.not_saved[name] = f"{type(e).__name__}: {e}".split("\n")[0][:160]
@@ -296,7 +297,7 @@ def odd_entry(value, path):
         if t.layout != torch.strided or t.device.type != "cpu" or again.is_conj() or again.is_neg():
             others.append(key)
         else:
-            tensors[key] = row(again.int_repr()) if again.is_quantized else row(again.as_subclass(torch.Tensor))
+            tensors[key] = {**row(again.int_repr()), "dtype": str(again.dtype).replace("torch.", "")} if again.is_quantized else row(again.as_subclass(torch.Tensor))
     return {"kind": "odd", "tensors": tensors, "others": others}
 
 
@@ -348,6 +349,14 @@ def dtensor_state():
     out["half"] = tensor.distribute_tensor(values("half", (4, 4), torch.float16), mesh, [tensor.Shard(0)])
     out["plain"] = values("plain", (3,), torch.int64)
     return out, {**{name: values(name, shape) for name, (shape, _) in split.items()}, "half": values("half", (4, 4), torch.float16), "plain": values("plain", (3,), torch.int64)}
+
+
+def dtensor_2d_state():
+    """Over a mesh of two dimensions, the first of size 1."""
+    tensor, init = dtensor_modules()
+    mesh = init("cpu", (1, RANKS)) if init else tensor.DeviceMesh("cpu", [list(range(RANKS))])
+    whole = {"rows": values("rows", (6, 4)), "columns": values("columns", (3, 5))}
+    return {name: tensor.distribute_tensor(whole[name], mesh, [tensor.Replicate(), tensor.Shard(d)]) for d, name in enumerate(whole)}, whole
 
 
 def sharded_state():
@@ -418,9 +427,9 @@ def plainly(make):
     return state
 
 
-STATES = {"plain": plainly(plain_state), "deep": plainly(deep_state), "dtensor": dtensor_state, "sharded": sharded_state, "fsdp1": lambda: fsdp1_state("plain"),
+STATES = {"plain": plainly(plain_state), "deep": plainly(deep_state), "dtensor": dtensor_state, "dtensor_2d": dtensor_2d_state, "sharded": sharded_state, "fsdp1": lambda: fsdp1_state("plain"),
           "fsdp1_orig": lambda: fsdp1_state("orig"), "fsdp1_mesh": lambda: fsdp1_state("dtensor"), "fsdp2": fsdp2_state}
-HOW = {"plain": ["dcp", "dcp_files"], "deep": ["dcp"], "dtensor": ["dcp", "ranks"], "sharded": ["dcp", "ranks"], "fsdp1": ["dcp", "ranks"], "fsdp1_orig": ["dcp"], "fsdp1_mesh": ["dcp", "ranks"], "fsdp2": ["dcp", "ranks"]}
+HOW = {"plain": ["dcp", "dcp_files"], "deep": ["dcp"], "dtensor": ["dcp", "ranks"], "dtensor_2d": ["dcp", "ranks"], "sharded": ["dcp", "ranks"], "fsdp1": ["dcp", "ranks"], "fsdp1_orig": ["dcp"], "fsdp1_mesh": ["dcp", "ranks"], "fsdp2": ["dcp", "ranks"]}
 
 
 def save_as_rank(rank, out, name, how):

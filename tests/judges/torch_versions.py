@@ -31,6 +31,12 @@ OF_SAFETENSORS = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat1
                   "bool": "BOOL", "uint16": "U16", "uint32": "U32", "uint64": "U64", "complex64": "C64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
                   "float8_e8m0fnu": "F8_E8M0", "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ"}
 
+# What torch itself reads no longer, or never could: (beginning of the version, beginning of the name): why.
+NOT_READ_BY_TORCH = {
+    ("1.13.", "dcp_"): "newer releases look for the pieces by an index that this one did not store",
+    ("2.", "small_floats_legacy"): "the older form is written without the type of these storages",
+}
+
 
 def difference(got, want):
     """The first differences of two answers; "" where they are equal."""
@@ -70,6 +76,8 @@ def faults_of(kind, path, want, out):
     got, run = listed(path)
     if run.returncode or got != want:
         yield f"ls: {difference(got, want) if run.returncode == 0 else said(run)}"
+    if kind != "pt" and any(name.startswith("model.") for name in want):  # the result is the model under its own names
+        want = {name.removeprefix("model."): row for name, row in want.items() if name.startswith("model.")}
     storable = {name: (OF_SAFETENSORS[dtype], shape, digest) for name, (dtype, shape, digest) in want.items() if dtype in OF_SAFETENSORS}
     got, run = converted(kind, path, out)
     if not want:
@@ -134,7 +142,8 @@ def judge(folder, version, name, entry):
                 got = as_torch_reads(entry["kind"], path, want)
                 faults += [f"torch {torch.__version__} reads {difference(got, want)}"] if got != want else []
             except (Exception, CheckpointException) as e:  # noqa: BLE001
-                faults.append(f"torch {torch.__version__} cannot read it: {type(e).__name__}: {str(e)[:300]}")
+                if not any(version.startswith(v) and name.startswith(n) for v, n in NOT_READ_BY_TORCH):
+                    faults.append(f"torch {torch.__version__} cannot read it: {type(e).__name__}: {str(e)[:300]}")
     for fault in faults:
         fail(f"{label}: {fault}")
     return expect(not faults, f"{label}: see above")

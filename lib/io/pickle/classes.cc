@@ -76,6 +76,7 @@ constexpr Row kRows[] = {
      "DTensorSpec", Known::kDTensorSpec},
     {"torch.distributed.tensor._dtensor_spec torch.distributed._tensor._dtensor_spec torch.distributed._tensor.placement_types",
      "TensorMeta ShardOrderEntry", Known::kData},
+    {"torch.fx.passes.shape_prop", "TensorMetadata", Known::kData},
     {"torch.distributed.tensor.placement_types torch.distributed._tensor.placement_types", "Shard",
      Known::kShard},
     {"torch.distributed.tensor.placement_types torch.distributed._tensor.placement_types", "_StridedShard",

@@ -93,7 +93,8 @@ TEST(TorchTensor, IsRefusedWhenItsStorageHasTwoSizes) {
 }
 
 TEST(TorchTensor, IsRefusedWhenItIsNotOneBlock) {
-  for (const char* rebuild : {"_rebuild_sparse_tensor", "_rebuild_sparse_csr_tensor"}) {  // torch 1.13 has the second
+  for (const char* rebuild :
+       {"_rebuild_sparse_tensor", "_rebuild_sparse_csr_tensor"}) {  // torch 1.13 has the second
     std::string sparse = pickled_class("torch._utils", rebuild) + "(" + pickled(1) + pickled_tensor() + "tR";
     EXPECT_EQ(problem_of({{"s", sparse}}),
               "MC1224 s: this is a sparse or nested tensor, or one of a device without storage: unsupported "
