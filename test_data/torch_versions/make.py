@@ -449,7 +449,7 @@ def of_a_rank(rank, out, meeting):
     torch.set_num_threads(1)
     writer = Writer(out)
     for name, how in [(name, how) for name, hows in HOW.items() for how in hows]:
-        dist.init_process_group("gloo", init_method=f"file://{meeting}/{how}_{name}", rank=rank, world_size=RANKS, timeout=datetime.timedelta(seconds=20))
+        dist.init_process_group("gloo", init_method=f"file://{meeting}/{how}_{name}", rank=rank, world_size=RANKS, timeout=datetime.timedelta(seconds=120))
         writer.attempt(f"{how}_{name}", lambda path, name=name, how=how: save_as_rank(rank, path, name, how))
         # The other rank may still wait for a message of this one, until its time is over.
         open(f"{meeting}/{how}_{name}_{rank}", "w").close()
@@ -491,7 +491,8 @@ def pack_all(out, folder):
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "newest"))
     from pack import pack
     for version in sorted(os.listdir(out)):
-        pack(out, [version], os.path.join(folder, version + ".tar.xz"))
+        if os.path.exists(os.path.join(out, version, "manifest.json")):
+            pack(out, [version], os.path.join(folder, version + ".tar.xz"))
 
 
 if __name__ == "__main__":
