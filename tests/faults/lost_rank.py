@@ -19,6 +19,7 @@ import tempfile
 import time
 import uuid
 
+from mckpt_tests.figures import tell
 from mckpt_tests.setting import DATA, GOLDEN_MODEL, MCKPT, MPIRUN
 
 GOLDEN = os.path.join(DATA, "golden", "models", "qwen3_moe")
@@ -194,6 +195,10 @@ else:
     moments = [whole * (a.early + (1 - a.early) * (k + random_.random()) / a.kills) for k in range(a.kills)]
     seen = collections.Counter(killed(k, moment, random_) for k, moment in enumerate(moments))
 print(f"{json.dumps(seen)}; {len(failures)} failures")
+where = "GPUs" if a.device == "cuda" else "the CPU"
+how = "fails in NCCL" if a.nccl_fault else "is killed"
+tell("P13", f"{a.ranks} live ranks on {where}, one of which {how}: all out within {a.seconds:g} s, one cause, nothing published", str(seen["lost"] or 1),
+     f"{seen['lost'] - len(failures):,} of {seen['lost']:,}", bool(seen["lost"]) and not failures, time.time() - begin)
 if seen["lost"] == 0:
     sys.exit("no rank was lost in a run")
 sys.exit(1 if failures else 0)

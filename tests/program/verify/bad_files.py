@@ -4,19 +4,17 @@ shows what another file holds or sends control characters to the terminal. A fil
 converted either.
 """
 import concurrent.futures
-import json
 import os
 import pathlib
 import pickle
-import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 
-from mckpt_tests.setting import DATA, MCKPT, SANITIZED
+from mckpt_tests import bad_files
+from mckpt_tests.bad_files import CONVERTERS
+from mckpt_tests.setting import MCKPT, SANITIZED
 
-CASES = pathlib.Path(DATA) / "bad_files"
 MARKER = "MCKPT_PWNED"
 MOST_SECONDS = 20
 MOST_MEMORY_KIB = 1 << 20
@@ -29,8 +27,6 @@ COMMANDS = {
     "as": ["ls", "--as", "megatron", "--digest", "-j2"],
 }
 # A model is read with its config by `ls --as`; what else shows only when data are converted shows to who reads them all.
-CONVERTERS = {"pt": ["pt-to-safetensors", "--tensors-only"], "safetensors": ["safetensors-to-pt"], "hf_index": ["safetensors-to-pt"],
-              "config": ["hf-to-fsdp"]}
 JUDGES = {"inspect": "inspect", "verify": "verify", "convert": "ls"}
 CRASHES = ("Sanitizer", "runtime error:", "terminate called", "Assertion `", "MC9901", "MC9902")
 
@@ -99,7 +95,7 @@ def misjudged(case, result, path):
 def conversion_faults(case, path, cwd):
     """A file that is wrong is not converted, one that is right is; nothing is left of what failed."""
     with tempfile.TemporaryDirectory(prefix="mckpt_bad_") as target:
-        mode, *options = CONVERTERS[case["copy"].split("/")[0]]
+        mode, *options = CONVERTERS[bad_files.kind(case)]
         result = run(["convert", mode, path, os.path.join(target, "out"), "--no-sync", "-j2", *options], cwd)
         written = os.listdir(target)
     yield from faults_of(result, (0, 3, 4))
@@ -117,12 +113,7 @@ def try_case(case, files):
         # Four folders deep: what climbs out lands in the scratch folder and is seen.
         cwd = os.path.join(scratch, "a/b/c/d")
         os.makedirs(cwd)
-        source, copy = os.path.join(files, case["copy"]), os.path.join(cwd, os.path.basename(case["copy"]))
-        if os.path.isdir(source):
-            shutil.copytree(source, copy, symlinks=True)
-        else:
-            shutil.copy(source, copy)
-        path = os.path.join(copy, os.path.relpath(case["open"], case["copy"])) if "open" in case else copy
+        copy, path = bad_files.copied(case, files, cwd)
         before = snapshot(scratch)
         judge = "as" if case["copy"].startswith("config/") else JUDGES[case["judged_by"]]
         wrong, missing = [], False
@@ -138,7 +129,7 @@ def try_case(case, files):
                 faults += misjudged(case, result, copy)
             shown = " ".join(result.stderr.decode("utf8", "replace").split())[:200]
             wrong += [f"{command}: {fault} | {shown}" for fault in faults]
-        if case["copy"].split("/")[0] in CONVERTERS:
+        if bad_files.kind(case) in CONVERTERS:
             wrong += [f"convert: {fault}" for fault in conversion_faults(case, path, cwd)]
         after = snapshot(scratch)
         if after != before:
@@ -159,12 +150,10 @@ def check_that_payloads_are_live(files):
 
 
 def main():
-    cases = [json.loads(line) for line in (CASES / "cases.jsonl").read_text().splitlines()]
+    cases = bad_files.cases()
     failed = judged = 0
     without_reader = []
-    with tempfile.TemporaryDirectory(prefix="mckpt_bad_") as files, tarfile.open(CASES / "files.tar.gz") as archive:
-        trusting = {"filter": "fully_trusted"} if hasattr(tarfile, "fully_trusted_filter") else {}
-        archive.extractall(files, **trusting)
+    with bad_files.unpacked() as files:
         if not check_that_payloads_are_live(files):
             sys.exit("FAIL: the payload does not run when it is unpickled")
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -2,19 +2,17 @@
 opened for writing but /dev/null, nothing is connected, made, renamed or removed, whatever the file says.
 """
 
-import json
 import os
 import re
 import shutil
 import subprocess
-import tarfile
 import tempfile
 
+from mckpt_tests import bad_files
 from mckpt_tests.checks import expect, finish, in_parallel, skip
 from mckpt_tests.figures import counted, so_many, some_of
-from mckpt_tests.setting import DATA, MCKPT, SANITIZED
+from mckpt_tests.setting import MCKPT, SANITIZED
 
-CASES = os.path.join(DATA, "bad_files")
 WATCHED = ("execve,execveat,socket,connect,bind,sendto,open,openat,openat2,creat,truncate,ftruncate,fallocate,unlink,unlinkat,rename,renameat,renameat2,"
            "mkdir,mkdirat,rmdir,link,linkat,symlink,symlinkat,chmod,fchmodat,ptrace,mount,kill,tgkill")
 HELPER = os.path.join(os.path.dirname(MCKPT), "mckpt-hdf5")
@@ -38,10 +36,8 @@ if SANITIZED:
     skip("the sanitizers make calls of their own")
 if not shutil.which("strace") or subprocess.run(["strace", "-o", "/dev/null", "true"], capture_output=True).returncode != 0:
     skip("strace is not installed, or cannot trace here")
-with open(os.path.join(CASES, "cases.jsonl")) as f:
-    cases = [json.loads(line) for line in f]
-with tempfile.TemporaryDirectory(prefix="mckpt_calls_") as folder, tarfile.open(os.path.join(CASES, "files.tar.gz")) as archive:
-    archive.extractall(folder, **({"filter": "fully_trusted"} if hasattr(tarfile, "fully_trusted_filter") else {}))
+cases = bad_files.cases()
+with bad_files.unpacked() as folder:
     seen = set()
 
     def trace(command, path):

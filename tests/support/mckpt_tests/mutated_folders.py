@@ -1,9 +1,10 @@
 """Whole checkpoints with one to three edits, opened, verified and converted in one process, as the program does it.
 
-A case is a seed (a checkpoint of some format, as the bytes of its files) after edits: a file mutated by its structure (tests/fuzz/mutate), cut off, removed,
+A case is a seed (a checkpoint of some format, as the bytes of its files) after edits: a file mutated by its structure (tests/fuzz/mutate, mutated_hdf5), cut off, removed,
 emptied, renamed, copied under another name, exchanged with another one or with a file of another seed, one bit flipped. Seeds are the small checkpoints of
 test_data and what mckpt makes of them; each has the conversions that the seed itself survives."""
 import dataclasses
+import functools
 import glob
 import os
 import pickle
@@ -12,7 +13,7 @@ import shutil
 import sys
 import tempfile
 
-from mckpt_tests import mutated
+from mckpt_tests import mutated, mutated_hdf5
 from mckpt_tests.mutated_runs import OURS
 from mckpt_tests.setting import BUILD, DATA, SOURCE, TINY_MODEL
 
@@ -183,7 +184,14 @@ def structure_of(name, data):
     return "zip" if data.startswith(b"PK") else "pickles" if data.startswith(b"\x80") else "bytes"
 
 
+@functools.lru_cache(maxsize=16)
+def hdf5_file(data):
+    return mutated_hdf5.File(data)
+
+
 def mutated_file(name, data, other, rnd):
+    if data.startswith(b"\x89HDF") and rnd.random() < 0.8:
+        return hdf5_file(data).mutate(rnd)
     if name.endswith(".distcp"):  # archives that stand end to end: one of them
         ends = [m.start() + 22 for m in re.finditer(re.escape(b"PK\5\6"), data)]
         if ends and rnd.random() < 0.7:

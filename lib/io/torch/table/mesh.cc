@@ -1,8 +1,9 @@
-// Three forms, from the newest to the oldest:
+// Four forms, from the newest to the oldest:
 //
 //   torch 2.13   _layout {axes: a _FlatLayout {shape, stride} for each dimension}, and the ranks of the grid
 //   torch 2.10   _layout {shape, stride} of all dimensions together, and the ranks of the grid
-//   older        a tensor `mesh`, whose sizes are the mesh's, and its ranks (2.9 an unneeded layout as well)
+//   torch 2.3    a tensor `mesh`, whose sizes are the mesh's, and its ranks (2.9 an unneeded layout as well)
+//   older        the tensor `mesh`, and of each dimension the ranks of the writer's own group
 //
 // A layout is a size and a stride in the ranks of the grid. Each rank pickles the same numbers for a part of
 // the grid, and means its own row:
@@ -121,6 +122,37 @@ std::optional<std::vector<i64>> own_place(const PickleObject& o, std::span<const
   return place;
 }
 
+// The ranks of a mesh of which only the writer's own groups are known. A mesh of one dimension is its group. With
+// more dimensions the other ranks follow where the groups go in even steps, as those of every mesh that is made of
+// its sizes do. None where they do not; two ranks of a mesh that is not even disagree, which is found where their
+// files are joined.
+std::vector<i64> ranks_of_groups(PickleValue groups, std::span<const i64> sizes,
+                                 const std::optional<std::vector<i64>>& own) {
+  if (groups.size() != static_cast<i64>(sizes.size()) || !own) return {};
+  std::vector<i64> ranks;
+  i64 writer = 0;
+  std::size_t d = 0;
+  for (PickleValue tag_and_ranks : groups.items()) {
+    const std::vector<i64> group = spec_integers(tag_and_ranks.at(1));
+    if (static_cast<i64>(group.size()) != sizes[d]) return {};
+    for (i64 rank : group)
+      if (rank < 0 || rank >= kMostRanks) return {};
+    if (sizes.size() == 1) return group;
+    const i64 step = sizes[d] > 1 ? group[1] - group[0] : 0;
+    for (i64 i = 0; i < sizes[d]; i++)
+      if (group[i] != group[0] + i * step) return {};
+    const i64 place = (*own)[d];
+    if (d == 0) ranks = {writer = group[place]};
+    if (group[place] != writer || static_cast<i64>(ranks.size()) > kMostRanks / sizes[d]) return {};
+    std::vector<i64> more;
+    for (i64 rank : ranks)
+      for (i64 i = 0; i < sizes[d]; i++) more.push_back(rank + (i - place) * step);
+    ranks = std::move(more);
+    d++;
+  }
+  return ranks;
+}
+
 }  // namespace
 
 TorchMesh read_torch_mesh(const PickleObject& o) {
@@ -140,6 +172,8 @@ TorchMesh read_torch_mesh(const PickleObject& o) {
       // A mesh that is itself a DTensor could be one over itself.
       Shape shape = read_plain_shape(tensor);
       m.sizes.assign(shape.dims().begin(), shape.dims().end());
+      if (m.ranks.empty())
+        m.ranks = ranks_of_groups(spec_field(o, "_dim_group_infos"), m.sizes, own_place(o, m.sizes));
     }
   }
   if (static_cast<i64>(m.ranks.size()) != Shape(m.sizes).items())

@@ -1,0 +1,119 @@
+"""Files made to cost much for their size: safetensors headers, pickles and indexes with very many entries, names, values or levels.
+
+    SAFETENSORS[name]: (the file's bytes, exit status of a command that looks, words that it says)      PICKLES[name]: a pickle
+    INDEXES[name]: (the names of so many tensors, of files, the commands that look at it)
+"""
+import json
+import os
+import random
+import struct
+import sys
+import zipfile
+
+MIB = 1 << 20
+
+
+def safetensors(header, data_bytes=0):
+    text = header.encode()
+    return struct.pack("<Q", len(text)) + text + bytes(data_bytes)
+
+
+def entries(names):
+    rows = ",".join(f'"{n}":{{"dtype":"U8","shape":[],"data_offsets":[{i},{i + 1}]}}' for i, n in enumerate(names))
+    return safetensors("{" + rows + "}", len(names))
+
+
+def parts(count, most, total):
+    """Names of so many parts, each below `most` or a letter: no two layers are alike, and hardly two parts are shared."""
+    r = random.Random(count)
+    part = (lambda: str(r.randrange(most))) if most else (lambda: r.choice("abcdefghij"))
+    return list({"a." + ".".join(part() for _ in range(count)) for _ in range(total // (3 * count + 50))})
+
+
+def one_entry(fields, shape="[]"):
+    return safetensors('{"a":{' + fields + '"dtype":"U8","shape":' + shape + ',"data_offsets":[0,1]}}', 1)
+
+
+def pickled(body):
+    return b"\x80\x02" + body + b"."
+
+
+def listed(item, mib):
+    return pickled(b"](" + item * (mib * MIB // len(item)) + b"e")
+
+
+SAFETENSORS = {  # name: (what, exit status, words)
+    "plain names": (lambda: entries([f"t{i}" for i in range(300000)]), 0, ""),
+    "names with control bytes": (lambda: entries([f"\\u0001{i}" for i in range(300000)]), 0, "(46 more: -v)"),
+    "names of layers": (lambda: entries([f"model.layers.{i}.mlp.gate.weight" for i in range(300000)]), 0, "x300000"),
+    "empty tensors": (
+        lambda: safetensors("{" + ",".join(f'"{i}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}' for i in range(300000)) + "}"),
+        0,
+        "",
+    ),
+    "30 numbers": (lambda: entries(parts(30, 100, 4_000_000)), 0, ""),
+    "60 numbers": (lambda: entries(parts(60, 100, 4_000_000)), 0, ""),
+    "100 letters": (lambda: entries(parts(100, 0, 4_000_000)), 0, ""),
+    "long dotted names": (lambda: entries(["a." * 30000 + str(i) for i in range(100)]), 0, ""),
+    "metadata": (
+        lambda: safetensors('{"__metadata__":{' + ",".join(f'"{i}":""' for i in range(1000000)) + "}}"),
+        3,
+        "more than 65536 entries",
+    ),
+    "dimensions": (lambda: one_entry("", "[" + "0," * 10000000 + "0]"), 3, "too many dimensions"),
+    "unknown fields": (lambda: one_entry("".join(f'"{i}":1,' for i in range(700000))), 3, "too many unknown fields"),
+}
+PICKLES = {
+    "integers": lambda: listed(b"K\x01", 60),
+    "tuples": lambda: listed(b"K\x01\x85", 60),
+    "lists": lambda: listed(b"]", 40),
+    "dicts": lambda: listed(b"}", 40),
+    "floats": lambda: listed(b"G" + struct.pack(">d", 1.5), 60),
+    "texts": lambda: listed(b"X\x01\x00\x00\x00a", 60),
+    "one text": lambda: pickled(b"X" + struct.pack("<I", 200 * MIB) + b"a" * (200 * MIB)),
+    "objects": lambda: pickled(b"](ccollections\nOrderedDict\nq\x00)R" + b"h\x00)R" * (10 * MIB) + b"e"),
+    "marks": lambda: pickled(b"(" * (60 * MIB)),
+    # Compressed to less than the sixteen MiB that may be inflated: the interpreter has to see it.
+    "small integers": lambda: listed(b"K\x01", 14),
+    "small floats": lambda: listed(b"G" + struct.pack(">d", 1.5), 14),
+    "small lists": lambda: listed(b"]", 14),
+}
+
+
+def apart(make):
+    """Runs make() in a process of its own: what this one ever took counts as memory of the programs that it starts."""
+    if (child := os.fork()) == 0:
+        make()
+        os._exit(0)
+    if os.waitpid(child, 0)[1] != 0:
+        sys.exit("FAILED: a file was not made")
+
+
+def written(path, content):
+    with open(path, "wb") as f:
+        f.write(content)
+
+
+def zipped(path, pickle_bytes):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as z:
+        z.writestr("archive/data.pkl", pickle_bytes)
+        z.writestr("archive/version", b"3\n")
+
+
+# An index that names as many files as tensors, none of which is there, or one file that lacks all that it names. With 300,000 names a
+# name that is kept twice is beyond the bound of memory.
+INDEXES = {
+    "absent shards": (300_000, "t{}", "s{}.safetensors", ["inspect", "verify"]),
+    "absent tensors": (100_000, "tensor.{}.weight", "m.safetensors", ["inspect", "verify", "ls"]),
+}
+
+
+def indexed(folder, name):
+    """Makes the folder with this index, and returns the path of the index."""
+    count, tensor, file, _ = INDEXES[name]
+    os.mkdir(folder)
+    index = os.path.join(folder, "model.safetensors.index.json")
+    apart(lambda: written(index, json.dumps({"metadata": {"total_size": 1}, "weight_map": {tensor.format(i): file.format(i) for i in range(count)}}).encode()))
+    if name == "absent tensors":
+        written(os.path.join(folder, "m.safetensors"), entries(["a"]))
+    return index
