@@ -141,15 +141,15 @@ constexpr Row kRows[] = {
      "whether rows of gate and up alternate in blocks"},
     {"moe_shared_expert_glu_interleave_size", "", Unlike::kBytes, "None", "None", "",
      "whether rows of gate and up of shared experts alternate in blocks"},
-    // What names and shapes show as well: values that contradict them are told.
-    {"qk_layernorm", "", Unlike::kValues, "False", "", "", ""},
-    {"add_bias_linear", "", Unlike::kValues, "True", "", "", ""},
-    {"add_qkv_bias", "", Unlike::kValues, "False", "", "attention_bias", ""},
-    {"attention_output_gate", "", Unlike::kValues, "False", "", "", ""},
-    {"multi_latent_attention", "", Unlike::kValues, "False", "False", "", ""},
-    {"untie_embeddings_and_output_weights", "", Unlike::kValues, "False", "", "tie_word_embeddings", ""},
-    {"kv_channels", "", Unlike::kValues, "None", "", "head_dim", ""},
-    {"moe_shared_expert_intermediate_size", "", Unlike::kValues, "None", "None",
+    // What names and shapes show: a config that says something else does not fit them.
+    {"qk_layernorm", "", Unlike::kShown, "False", "", "", ""},
+    {"add_bias_linear", "", Unlike::kShown, "True", "", "", ""},
+    {"add_qkv_bias", "", Unlike::kShown, "False", "", "attention_bias", ""},
+    {"attention_output_gate", "", Unlike::kShown, "False", "", "", ""},
+    {"multi_latent_attention", "", Unlike::kShown, "False", "False", "", ""},
+    {"untie_embeddings_and_output_weights", "", Unlike::kShown, "False", "", "tie_word_embeddings", ""},
+    {"kv_channels", "", Unlike::kShown, "None", "", "head_dim", ""},
+    {"moe_shared_expert_intermediate_size", "", Unlike::kShown, "None", "None",
      "shared_expert_intermediate_size", ""},
     // What the model computes with the weights.
     {"norm_epsilon", "layernorm_epsilon", Unlike::kValues, "1e-05", "", "rms_norm_eps", ""},
@@ -177,9 +177,9 @@ constexpr Row kRows[] = {
     {"softmax_type", "", Unlike::kValues, "vanilla", "vanilla", "", ""},
     {"moe_router_topk", "", Unlike::kValues, "2", "", "num_experts_per_tok", ""},
     {"moe_router_score_function", "", Unlike::kValues, "softmax", "", "", ""},
-    {"moe_router_enable_expert_bias", "", Unlike::kValues, "False", "", "", ""},
+    {"moe_router_enable_expert_bias", "", Unlike::kShown, "False", "", "", ""},
     {"moe_router_pre_softmax", "", Unlike::kValues, "False", "", "norm_topk_prob", ""},
-    {"moe_router_topk_scaling_factor", "", Unlike::kValues, "None", "", "routed_scaling_factor", ""},
+    {"moe_router_topk_scaling_factor", "", Unlike::kValues, "1", "", "routed_scaling_factor", ""},
     {"moe_router_num_groups", "", Unlike::kValues, "None", "", "n_group", ""},
     {"moe_router_group_topk", "", Unlike::kValues, "None", "", "topk_group", ""},
     {"moe_apply_probs_on_input", "", Unlike::kValues, "False", "False", "", ""},
@@ -231,7 +231,7 @@ class Comparison {
       config_["rotary_seq_len_interpolation_factor"] = number_text(entries_.rope.factor);
     if (model_.moe.experts == 0) return;
     config_.emplace("moe_router_topk_scaling_factor", router.scale > 0 ? number_text(router.scale) : "1");
-    if (model_.moe.expert_bias) config_.emplace("moe_router_num_groups", kNoValue);
+    if (model_.moe.expert_bias || router.groups == 0) config_.emplace("moe_router_num_groups", kNoValue);
   }
 
   // The run's value, under either name.
@@ -295,10 +295,13 @@ class Comparison {
     return false;
   }
 
+  // Whether a tensor of the language model has such a part in its name.
   bool has_name(std::initializer_list<std::string_view> parts) const {
-    for (i64 t = 0; t < store_.tensor_count(); t++)
-      for (std::string_view part : parts)
-        if (store_.name(t).find(part) != std::string_view::npos) return true;
+    for (i64 t = 0; t < store_.tensor_count(); t++) {
+      const std::string_view name = store_.name(t);
+      auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+      if (!has("vision") && !has("audio") && std::ranges::any_of(parts, has)) return true;
+    }
     return false;
   }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "convert/facts/unlike_args.h"
+#include "convert/open/source_model.h"
 #include "core/base/error.h"
 #include "hf/model.h"
 #include "io/store/finding.h"
@@ -58,6 +59,21 @@ std::vector<Finding> refuse_other_model(const Store& store, const HfModel& model
   for (const UnlikeArg& u : unlike.all)
     if (u.unlike != Unlike::kShown) out.push_back(warning_of(u, unlike, model));
   return out;
+}
+
+void add_config_fact(Store& store) {
+  try {
+    const std::string assets = own_assets(store);
+    if (assets.empty()) return;
+    const UnlikeArgs unlike = unlike_args(store, open_hf_model(assets, {.files = store.opening()}));
+    std::string text;
+    for (const UnlikeArg& u : unlike.all)
+      if (u.unlike != Unlike::kShown)
+        text += cat(text.empty() ? "" : "; ", u.name, " ", u.in_run, ", not ", u.in_config);
+    if (!text.empty()) store.add_fact(cat(unlike.where, " against config.json"), text);
+  } catch (const Error& e) {  // `verify` says what is wrong with the config or the args
+    if (e.code() == Code::kInterrupted) throw;
+  }
 }
 
 }  // namespace mckpt::impl

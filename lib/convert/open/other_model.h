@@ -22,6 +22,8 @@ struct HfModel;
 // same rows, in another order. Throws kContradiction with up to three facts that differ; those that are no sizes
 // become warnings if that code is `accepted`. Returns the warnings.
 std::vector<Finding> refuse_other_model(const Store& store, const HfModel& model,
-                                        std::span<const Code> accepted);
+                                        std::span<const Code> accepted = {});
+// Adds a fact of what differs from the config.json that is kept with the checkpoint, for `inspect`.
+void add_config_fact(Store& store);
 
 }  // namespace mckpt::impl
