@@ -24,9 +24,9 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::string_view kNoValue = "None", kTrue = "True", kFalse = "False";
+constexpr std::string_view kNoValue = "None", kSaysTrue = "True", kSaysFalse = "False";
 
-std::string number_text(double value) {
+std::string real_text(double value) {
   const bool whole = std::abs(value) < 1e15 && value == std::trunc(value);
   return whole ? cat(static_cast<i64>(value)) : cat(value);
 }
@@ -35,38 +35,38 @@ std::string number_text(double value) {
 std::optional<std::string> text_of(const PickleValue& v) {
   using Kind = PickleValue::Kind;
   if (v.is(Kind::kNone)) return std::string(kNoValue);
-  if (v.is(Kind::kBool)) return std::string(v.as_bool() ? kTrue : kFalse);
+  if (v.is(Kind::kBool)) return std::string(v.as_bool() ? kSaysTrue : kSaysFalse);
   if (v.is_int()) return cat(v.as_int());
-  if (v.is(Kind::kFloat)) return number_text(v.as_float());
+  if (v.is(Kind::kFloat)) return real_text(v.as_float());
   if (v.is(Kind::kText)) return std::string(v.text());
   return std::nullopt;
 }
 
 std::string text_of(const ArgField::Value& v) {
-  if (const bool* flag = std::get_if<bool>(&v)) return std::string(*flag ? kTrue : kFalse);
+  if (const bool* flag = std::get_if<bool>(&v)) return std::string(*flag ? kSaysTrue : kSaysFalse);
   if (const i64* number = std::get_if<i64>(&v)) return cat(*number);
-  if (const double* real = std::get_if<double>(&v)) return number_text(*real);
+  if (const double* real = std::get_if<double>(&v)) return real_text(*real);
   if (const auto* text = std::get_if<std::string>(&v)) return *text;
   return "";
 }
 
 std::optional<std::string> text_of_yaml(std::string_view v) {
-  if (v == "true") return std::string(kTrue);
-  if (v == "false") return std::string(kFalse);
+  if (v == "true") return std::string(kSaysTrue);
+  if (v == "false") return std::string(kSaysFalse);
   if (v == "null") return std::string(kNoValue);
   double number = 0;
   auto [end, error] = std::from_chars(v.data(), v.data() + v.size(), number);
-  if (error == std::errc() && end == v.data() + v.size()) return number_text(number);
+  if (error == std::errc() && end == v.data() + v.size()) return real_text(number);
   const bool name = std::ranges::all_of(v, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   });
   return name && !v.empty() ? std::optional(std::string(v)) : std::nullopt;
 }
 
-// What a run states about its model.
-class Statement {
+// The values that a run states of its model.
+class RunStatement {
  public:
-  explicit Statement(const Store& store) {
+  explicit RunStatement(const Store& store) {
     try {
       args_ = args_of(store);
     } catch (const Error& e) {
@@ -88,7 +88,10 @@ class Statement {
     const PickleValue* value = arg_of(*args_, name);
     return value ? text_of(*value) : std::nullopt;
   }
-  bool has(std::string_view name, std::string_view value) const { return find(name) == std::string(value); }
+  bool has(std::string_view name, std::string_view value) const {
+    const std::optional<std::string> found = find(name);
+    return found && *found == value;
+  }
 
  private:
   std::shared_ptr<const PickleValue> args_;
@@ -98,13 +101,13 @@ class Statement {
 // One fact. `newer`: its name in newer args and in Bridge's configuration, "" if that is the same. `usual`: the
 // value of every run that does not choose one, "" if there is none. `without`: the value of a config for which
 // no conversion writes the field; "": the two are not compared.
-struct Row {
+struct FactRow {
   std::string_view name, newer;
   Unlike unlike;
   std::string_view usual, without, key, means;
 };
 
-constexpr Row kRows[] = {
+constexpr FactRow kFacts[] = {
     // Sizes.
     {"num_attention_heads", "", Unlike::kSizes, "", "", "num_attention_heads", ""},
     {"num_query_groups", "", Unlike::kSizes, "", "", "num_key_value_heads", ""},
@@ -114,18 +117,18 @@ constexpr Row kRows[] = {
     {"ffn_hidden_size", "", Unlike::kShown, "", "", "intermediate_size", ""},
     {"moe_ffn_hidden_size", "", Unlike::kShown, "", "", "moe_intermediate_size", ""},
     // Sizes whose products alone are seen in shapes.
-    {"linear_num_key_heads", "", Unlike::kSizes, "", "", "linear_num_key_heads", ""},
-    {"linear_num_value_heads", "", Unlike::kSizes, "", "", "linear_num_value_heads", ""},
-    {"linear_key_head_dim", "", Unlike::kSizes, "", "", "linear_key_head_dim", ""},
-    {"linear_value_head_dim", "", Unlike::kSizes, "", "", "linear_value_head_dim", ""},
+    {"linear_num_key_heads", "", Unlike::kSizes, "16", "", "linear_num_key_heads", ""},
+    {"linear_num_value_heads", "", Unlike::kSizes, "32", "", "linear_num_value_heads", ""},
+    {"linear_key_head_dim", "", Unlike::kSizes, "128", "", "linear_key_head_dim", ""},
+    {"linear_value_head_dim", "", Unlike::kSizes, "128", "", "linear_value_head_dim", ""},
     {"mamba_num_heads", "", Unlike::kSizes, "", "", "mamba_num_heads", ""},
-    {"mamba_head_dim", "", Unlike::kSizes, "", "", "mamba_head_dim", ""},
-    {"mamba_state_dim", "", Unlike::kSizes, "", "", "ssm_state_size", ""},
-    {"mamba_num_groups", "", Unlike::kSizes, "", "", "n_groups", ""},
-    {"qk_head_dim", "", Unlike::kSizes, "", "", "qk_nope_head_dim", ""},
-    {"qk_pos_emb_head_dim", "", Unlike::kSizes, "", "", "qk_rope_head_dim", ""},
-    {"v_head_dim", "", Unlike::kSizes, "", "", "v_head_dim", ""},
-    // What the bytes are.
+    {"mamba_head_dim", "", Unlike::kSizes, "64", "", "mamba_head_dim", ""},
+    {"mamba_state_dim", "", Unlike::kSizes, "128", "", "ssm_state_size", ""},
+    {"mamba_num_groups", "", Unlike::kSizes, "8", "", "n_groups", ""},
+    {"qk_head_dim", "", Unlike::kSizes, "128", "", "qk_nope_head_dim", ""},
+    {"qk_pos_emb_head_dim", "", Unlike::kSizes, "64", "", "qk_rope_head_dim", ""},
+    {"v_head_dim", "", Unlike::kSizes, "128", "", "v_head_dim", ""},
+    // Facts that decide which weights the bytes are.
     {"apply_layernorm_1p", "layernorm_zero_centered_gamma", Unlike::kBytes, "False", "False", "",
      "whether the weights of norms are stored less one"},
     {"normalization", "", Unlike::kBytes, "LayerNorm", "", "",
@@ -141,7 +144,7 @@ constexpr Row kRows[] = {
      "whether rows of gate and up alternate in blocks"},
     {"moe_shared_expert_glu_interleave_size", "", Unlike::kBytes, "None", "None", "",
      "whether rows of gate and up of shared experts alternate in blocks"},
-    // What names and shapes show: a config that says something else does not fit them.
+    // Names and shapes show these: a config that says something else does not fit them.
     {"qk_layernorm", "", Unlike::kShown, "False", "", "", ""},
     {"add_bias_linear", "", Unlike::kShown, "True", "", "", ""},
     {"add_qkv_bias", "", Unlike::kShown, "False", "", "attention_bias", ""},
@@ -151,7 +154,7 @@ constexpr Row kRows[] = {
     {"kv_channels", "", Unlike::kShown, "None", "", "head_dim", ""},
     {"moe_shared_expert_intermediate_size", "", Unlike::kShown, "None", "None",
      "shared_expert_intermediate_size", ""},
-    // What the model computes with the weights.
+    // Numbers and ways that a model computes with.
     {"norm_epsilon", "layernorm_epsilon", Unlike::kValues, "1e-05", "", "rms_norm_eps", ""},
     {"apply_residual_connection_post_layernorm", "", Unlike::kValues, "False", "False", "", ""},
     {"position_embedding_type", "", Unlike::kValues, "learned_absolute", "", "", ""},
@@ -198,9 +201,9 @@ bool stores_experts(const Store& store, i64 experts) {
   return false;
 }
 
-class Comparison {
+class ArgsComparison {
  public:
-  Comparison(const Store& store, const HfModel& model, const Statement& run)
+  ArgsComparison(const Store& store, const HfModel& model, const RunStatement& run)
       : store_(store), model_(model.map->model()), entries_(model.config.run), run_(run) {
     const Grid grid;
     const RunSetup setup;
@@ -211,7 +214,7 @@ class Comparison {
 
   std::vector<UnlikeArg> differences() {
     std::vector<UnlikeArg> out;
-    for (const Row& row : kRows) {
+    for (const FactRow& row : kFacts) {
       const std::optional<std::string> found = stated(row);
       const std::string expected = expected_of(row);
       if (!found || expected.empty() || *found == expected || means_same(row, *found, expected)) continue;
@@ -228,28 +231,26 @@ class Comparison {
   void fill_in() {
     const RouterEntries& router = entries_.router;
     if (entries_.rope.type == "linear")
-      config_["rotary_seq_len_interpolation_factor"] = number_text(entries_.rope.factor);
+      config_["rotary_seq_len_interpolation_factor"] = real_text(entries_.rope.factor);
     if (model_.moe.experts == 0) return;
-    config_.emplace("moe_router_topk_scaling_factor", router.scale > 0 ? number_text(router.scale) : "1");
+    config_.emplace("moe_router_topk_scaling_factor", router.scale > 0 ? real_text(router.scale) : "1");
     if (model_.moe.expert_bias || router.groups == 0) config_.emplace("moe_router_num_groups", kNoValue);
   }
 
   // The run's value, under either name.
-  std::optional<std::string> stated(const Row& row) const {
+  std::optional<std::string> stated(const FactRow& row) const {
     if (is_moot(row)) return std::nullopt;
     std::optional<std::string> found = run_.find(row.name);
     if (!found && !row.newer.empty()) found = run_.find(row.newer);
-    if (row.name == "untie_embeddings_and_output_weights" && !found)
-      if (found = run_.find("share_embeddings_and_output_weights"); found)
-        found = std::string(*found == kTrue ? kFalse : kTrue);
-    if (row.name == "moe_router_topk_scaling_factor" && found == std::string(kNoValue)) return "1";
-    if (row.name == "moe_router_num_groups" && found == std::string("1")) return std::string(kNoValue);
+    if (!found) return std::nullopt;
+    if (row.name == "moe_router_topk_scaling_factor" && *found == kNoValue) return "1";
+    if (row.name == "moe_router_num_groups" && *found == "1") return std::string(kNoValue);
     const bool says_none = row.without == kNoValue || row.name == "moe_router_num_groups";
-    return found == std::string(kNoValue) && !says_none ? std::nullopt : found;
+    return *found == kNoValue && !says_none ? std::nullopt : found;
   }
 
   // "" for a fact of which the config says nothing.
-  std::string expected_of(const Row& row) const {
+  std::string expected_of(const FactRow& row) const {
     auto at = config_.find(row.name);
     return at == config_.end() ? std::string(row.without) : at->second;
   }
@@ -257,19 +258,19 @@ class Comparison {
   bool is_of_type(std::string_view front) const { return model_.model_type.starts_with(front); }
 
   // Whether a fact has no meaning for the model or for the run, or the config does not decide it.
-  bool is_moot(const Row& row) const {
+  bool is_moot(const FactRow& row) const {
     const std::string_view n = row.name;
     // The projections of latent attention are not fused, and their shapes say the heads.
     if (n == "num_attention_heads") return latent();
     // Without grouped queries the number of groups means nothing.
     if (n == "num_query_groups")
-      return latent() || (run_.is_args() && !run_.has("group_query_attention", kTrue));
+      return latent() || (run_.is_args() && !run_.has("group_query_attention", kSaysTrue));
     if (n == "num_experts") return model_.moe.experts == 0 || stores_experts(store_, model_.moe.experts);
     // The args of a run whose layers follow a pattern count other layers than the config.
     if (n == "num_layers") return run_.is_args() ? has_pattern(*run_.args()) : true;
     if (n == "kv_channels") return latent() || !model_.layer_sizes.empty();
     if (n.starts_with("moe_")) return model_.moe.experts == 0;
-    if (n == "rope_scaling_factor") return !run_.has("use_rope_scaling", kTrue);
+    if (n == "rope_scaling_factor") return !run_.has("use_rope_scaling", kSaysTrue);
     // Attention beside a Mamba mixer has rotary embeddings.
     if (n == "position_embedding_type")
       return std::ranges::any_of(model_.text.layers,
@@ -279,13 +280,14 @@ class Comparison {
   }
 
   // Whether the two values are two words for one thing.
-  bool means_same(const Row& row, std::string_view found, std::string_view expected) const {
+  bool means_same(const FactRow& row, std::string_view found, std::string_view expected) const {
     const std::string_view n = row.name;
     // Text alone has equal positions in all sections. An older flag chose rotary embeddings as well.
     if (n == "position_embedding_type")
-      return expected == "mrope" ? found == "rope"
-                                 : expected == "rope" && (found == "mrope" ||
-                                                          run_.has("use_rotary_position_embeddings", kTrue));
+      return expected == "mrope"
+                 ? found == "rope"
+                 : expected == "rope" &&
+                       (found == "mrope" || run_.has("use_rotary_position_embeddings", kSaysTrue));
     // Tensors show it.
     if (n == "softmax_type") return found == "learnable" || expected == "learnable";
     // A factor of the windows' layers or of the others alone is not in the args.
@@ -305,8 +307,8 @@ class Comparison {
     return false;
   }
 
-  // Whether the args are those of the model, and not the defaults of a program that built its model in another
-  // way: they state its sizes, and at most one of Megatron's defaults contradicts the tensors.
+  // Whether the args describe the model. A program that builds its model in another way leaves Megatron's defaults
+  // in them, which the tensors contradict; one of three may be wrong in args that do.
   bool describes_model() {
     if (!run_.is_args()) return true;
     if (describes_) return *describes_;
@@ -316,14 +318,14 @@ class Comparison {
     int wrong = 0;
     wrong += run_.has("normalization", "LayerNorm") && !has_name({"norm.bias", "norm_bias"});
     wrong += run_.has("position_embedding_type", "learned_absolute") && !has_name({"position_embeddings."});
-    wrong += run_.has("add_bias_linear", kTrue) && !has_name({"linear_proj.bias", "linear_fc2.bias"});
+    wrong += run_.has("add_bias_linear", kSaysTrue) && !has_name({"linear_proj.bias", "linear_fc2.bias"});
     return *(describes_ = wrong < 2);
   }
 
   const Store& store_;
   const ModelConfig& model_;
   const RunEntries& entries_;
-  const Statement& run_;
+  const RunStatement& run_;
   std::map<std::string_view, std::string> config_;
   std::optional<bool> describes_;
 };
@@ -331,9 +333,9 @@ class Comparison {
 }  // namespace
 
 UnlikeArgs unlike_args(const Store& store, const HfModel& model) {
-  const Statement run(store);
+  const RunStatement run(store);
   if (!run.said()) return {};
-  return {run.is_args() ? "the args" : kRunConfigName, Comparison(store, model, run).differences()};
+  return {run.is_args() ? "the args" : kRunConfigName, ArgsComparison(store, model, run).differences()};
 }
 
 }  // namespace mckpt::impl

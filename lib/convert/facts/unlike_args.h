@@ -21,9 +21,9 @@ namespace mckpt::impl {
 class Store;
 struct HfModel;
 
-// What two values of a fact say about the tensors.
+// The meaning of a difference for the tensors.
 enum class Unlike : u8 {
-  kShown,  // nothing by itself: it shows how much two models differ
+  kShown,  // nothing by itself: names and shapes of tensors show it
   kSizes,  // they are of another model
   kBytes,  // the same bytes are other weights: no value of config.json makes them right
   kValues  // the weights are the same, and the config computes something else with them
@@ -38,15 +38,14 @@ struct UnlikeArg {
   std::string_view means;  // what the run's value means, for kBytes
 };
 
-// What differs, in the order of the table, and where the run says it.
+// The facts that differ, in the order of the table, and where the run says them.
 struct UnlikeArgs {
   std::string_view where;  // "the args", "run_config.yaml"
   std::vector<UnlikeArg> all;
 };
 
-// Facts that the run does not state are left out. Values that every run has unless somebody changes them count
-// only where the args are those of the model: a program that builds its model without them leaves them as they
-// are. Args that cannot be read say nothing.
+// Facts that the run does not state are left out, and args that cannot be read say nothing. A default of Megatron's
+// counts only where the args describe the model: a program that builds its model without args leaves their defaults.
 UnlikeArgs unlike_args(const Store& store, const HfModel& model);
 
 }  // namespace mckpt::impl

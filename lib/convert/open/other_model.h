@@ -19,7 +19,7 @@ struct Finding;
 struct HfModel;
 
 // A wrong number of heads or groups cannot be seen in the shapes: fused queries, keys and values have the
-// same rows, in another order. Throws kContradiction with up to three facts that differ; those that are no sizes
+// same rows, in another order. Throws kContradiction with up to three facts that differ; facts other than sizes
 // become warnings if that code is `accepted`. Returns the warnings.
 std::vector<Finding> refuse_other_model(const Store& store, const HfModel& model,
                                         std::span<const Code> accepted = {});

@@ -1,6 +1,6 @@
 """The args of the run that wrote a checkpoint, against its config.json. Where the bytes mean something else, nothing is written
-unless that is accepted; where the config computes something else with the same weights, every command says both values. Values that
-every run has unless somebody chooses others say nothing where the args are not those of the model."""
+unless that is accepted; where the config computes something else with the same weights, every command says both values. Megatron's
+defaults say nothing in args that do not describe the model."""
 import argparse
 import json
 import os
@@ -84,19 +84,21 @@ NEWER = [
     ("apply_layernorm_1p", "layernorm_zero_centered_gamma", True, BYTES),
     ("norm_epsilon", "layernorm_epsilon", 1e-3, VALUES),
 ]
-# Of the model alone: what names and shapes show, other words for one thing, and what the run leaves to Megatron.
+# Args that are quiet: names and shapes show them, they are other words for one thing, or the run leaves them to Megatron.
 QUIET = [
     ("untie_embeddings_and_output_weights", False), ("kv_channels", 7), ("qk_layernorm", False), ("add_bias_linear", True),
     ("position_embedding_type", "mrope"), ("rotary_base", None), ("rotary_base", 10000.0), ("normalization", None),
     ("moe_router_num_groups", 1), ("tokenizer_type", "X"),
 ]  # yapf: disable
-# What the args of a program have that does not build its model of them.
+# Args of a program that does not build its model of them.
 DEFAULTS = {
     "normalization": "LayerNorm", "norm_epsilon": 1e-5, "apply_layernorm_1p": False, "position_embedding_type": "learned_absolute",
     "rotary_base": 10000, "rotary_percent": 1.0, "swiglu": False, "squared_relu": False, "add_bias_linear": True, "add_qkv_bias": False,
     "qk_layernorm": False, "untie_embeddings_and_output_weights": False, "moe_router_topk": 2, "moe_router_pre_softmax": False,
     "moe_router_score_function": "softmax", "moe_router_topk_scaling_factor": None, "moe_router_num_groups": None,
-    "kv_channels": None, "use_rope_scaling": False,
+    "kv_channels": None, "use_rope_scaling": False, "linear_num_key_heads": 16, "linear_num_value_heads": 32, "linear_key_head_dim": 128,
+    "linear_value_head_dim": 128, "mamba_head_dim": 64, "mamba_state_dim": 128, "mamba_num_groups": 8, "qk_head_dim": 128,
+    "qk_pos_emb_head_dim": 64, "v_head_dim": 128,
 }  # yapf: disable
 
 work = tempfile.TemporaryDirectory(prefix="mckpt_args_of_another_")
@@ -187,6 +189,11 @@ with open(os.path.join(SOURCE, "lib", "convert", "facts", "unlike_args.cc")) as 
 expect(len(rows) > 50, f"{len(rows)} rows")
 have = {(name, kind) for _, name, _, _, kind in CASES} | {("num_experts", SIZES)}  # which MC1312 finds first
 expect_equal("cases", sorted({(name, kind) for name, _, kind in rows if kind != "kShown"}), sorted(have))
+with open(os.path.join(SOURCE, "docs", "formats", "megatron_args.md")) as f:
+    section = f.read().split("## Facts that are compared with config.json")[1].split("\n## ")[0]
+told = {"refused": SIZES, "refused, or accepted": BYTES, "a warning": VALUES}
+page = [(cells[1].strip(" `"), told[cells[4].strip()]) for cells in (line.split("|") for line in section.splitlines() if line.startswith("| `"))]
+expect_equal("rows of the page", page, [(name, kind) for name, _, kind in rows if kind != "kShown"])
 
 # Nothing is said of a run that fits, nor of what is not to be compared.
 for model in sorted({case[0] for case in CASES}):
@@ -197,8 +204,8 @@ for name, value in QUIET:
     done = export(changed("qwen3_moe", {name: value}))
     expect(done.returncode == 0 and "MC2015" not in done.stderr, f"{name} {value}: {done.stderr}")
 
-# Args with the model's sizes and Megatron's defaults are not those of the model. What somebody chose counts all the same.
-for model in ("qwen3_moe", "qwen3_next", "llama3", "deepseek_v3"):
+# Args with the model's sizes and Megatron's defaults do not describe the model. A value that somebody chose counts all the same.
+for model in ("qwen3_moe", "qwen3_next", "llama3", "deepseek_v3", "nemotron_h"):
     own = [*DEFAULTS, "moe_router_group_topk", "rope_scaling_factor", "rotary_interleaved"]
     done = export(changed(model, DEFAULTS, without=own))
     expect(done.returncode == 0 and "MC2015" not in done.stderr, f"defaults, {model}: {done.stderr}")
