@@ -161,6 +161,8 @@ def judge(what, folder, name, value, of_config, kind):
     if kind == VALUES:
         line = f"{name} is {value} in the args of the run, and {of_config}"
         expect(done.returncode == 0 and f"warning[MC2015]: {folder}/release/hf_assets/config.json: {line}" in done.stderr, f"{what}: {done.stderr}")
+        found = json.loads(export(folder, "--json").stdout)["findings"]
+        expect([f["code"] for f in found] == ["MC2015"] and line in found[0]["message"], f"{what}: --json {found}")
         status, found = verified(folder)
         expect(status == 0 and len(found) == 1 and found[0]["warning"] and line in found[0]["message"], f"{what}: verify {status} {found}")
         expect(verified(folder, "--strict")[0] == 1, f"{what}: verify --strict")
