@@ -236,6 +236,19 @@ for kind in ("to-mcore", "to-fsdp", "reshard"):
     done = run_mckpt("convert", kind, folder, "no", "--no-sync", "--tp", "1")
     expect(done.returncode == 4 and "apply_layernorm_1p True" in done.stderr and not os.path.exists("no"), f"{kind}: {done.stderr}")
 
+# Two saves of one run are compared and laid out, whatever weights their bytes are. A Hugging Face folder is not equal to such a run.
+for kind, made in (("to-mcore", "core"), ("to-fsdp", "fsdp")):
+    done = run_mckpt("convert", kind, folder, f"{made}_1p", "--no-sync", "--accept", "MC2015")
+    expect(done.returncode == 0 and "apply_layernorm_1p is True" in done.stderr, f"{kind}: {done.stderr}")
+    done = run_mckpt("verify", f"{made}_1p", "--against", folder)
+    expect(done.returncode == 0 and "apply_layernorm_1p is True" in done.stderr, f"verify {made}_1p: {done.stdout}{done.stderr}")
+    done = run_mckpt("layout", f"{made}_1p")
+    expect(done.returncode == 0, f"layout {made}_1p: {done.stderr}")
+done = run_mckpt("verify", "out", "--against", folder)
+expect(done.returncode == 4 and "apply_layernorm_1p True" in done.stderr, f"verify of a folder: {done.stdout}{done.stderr}")
+done = run_mckpt("verify", "out", "--against", folder, "--accept", "MC2015")
+expect(done.returncode == 0 and "apply_layernorm_1p is True" in done.stderr, f"verify of a folder, accepted: {done.stdout}{done.stderr}")
+
 # Megatron-Bridge saves no args: run_config.yaml has the fields of its provider.
 PROVIDER = "model:\n  num_layers: 3\n  hidden_size: 96\n  layernorm_zero_centered_gamma: {}\n  layernorm_epsilon: 1.0e-06\n  rotary_base: {}\n  share_embeddings_and_output_weights: false\ntrain:\n  rotary_interleaved: true\n"
 for norms, base, words in (("false", 77, "warning[MC2015]"), ("true", 77, "expected apply_layernorm_1p True, as in run_config.yaml of")):
