@@ -275,6 +275,8 @@ class ArgsComparison {
     if (n == "position_embedding_type")
       return std::ranges::any_of(model_.text.layers,
                                  [](const LayerSpec& l) { return l.mixer == Mixer::kAttentionAndMamba; });
+    // DeepSeek-V4 rotates in a way of its own.
+    if (n == "rotary_interleaved") return is_of_type("deepseek_v4");
     // The rotated part of a latent head has a size of its own; MiniMax's configs say the part in another way.
     if (n == "rotary_percent") return latent() || (entries_.rope.percent == 0 && is_of_type("minimax"));
     return false;
