@@ -70,9 +70,9 @@ void source_rank_fields(std::optional<std::int64_t>& tp, std::optional<std::int6
 void accept_field(std::vector<std::string>& accept, FieldVisitor& v) {
   v({.name = "accept",
      .value = "CODE",
-     .words = "MC1311 MC1312 MC1313 MC1315 MC1317 MC2017",
+     .words = "MC1311 MC1312 MC1313 MC1315 MC1317 MC2015 MC2017",
      .help =
-         "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2017 scales and codes that are NaN, infinite or negative"},
+         "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2015 args of a run that contradict config.json, MC2017 scales and codes that are NaN, infinite or negative"},
     accept);
 }
 

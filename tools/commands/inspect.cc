@@ -15,6 +15,7 @@
 #include <filesystem>
 
 #include "convert/dialects/fsdp/packed_by.h"
+#include "convert/open/other_model.h"
 #include "convert/open/shard_facts.h"
 #include "core/base/error.h"
 #include "hf/draft_of_model.h"
@@ -55,6 +56,7 @@ std::unique_ptr<Store> open_described(const std::string& path, const CommandLine
   std::unique_ptr<Store> store = open_store(path, opening);
   add_quantized_fact(*store);
   add_family_fact(*store);
+  add_config_fact(*store);
   return store;
 }
 

@@ -208,12 +208,12 @@ HfModelOptions model_options(const ModelOptions& options, const Opening& what) {
 std::vector<Code> accepted_codes(const std::vector<std::string>& names) {
   std::vector<Code> codes;
   for (const std::string& name : names) {
-    std::span<const Code> known = acceptable_damage();
+    std::span<const Code> known = acceptable_codes();
     auto code = std::ranges::find(known, name, code_name);
     if (code == known.end()) {
       std::vector<std::string> names_of_codes;
       for (Code c : known) names_of_codes.emplace_back(code_name(c));
-      throw Error(Code::kUsage, "`accept` takes only codes of damage after which the rest can be converted")
+      throw Error(Code::kUsage, "`accept` takes only codes of problems after which the rest can be converted")
           .expected(one_of(names_of_codes))
           .found(escaped(name));
     }

@@ -30,24 +30,10 @@ constexpr std::string_view kChunkLayers = "num_layers_per_virtual_pipeline_stage
                            kFirstLayers = "decoder_first_pipeline_num_layers",
                            kLastLayers = "decoder_last_pipeline_num_layers";
 
-// Writes the fields of the Namespace's dictionary one after the other. Belongs to one pickle; the writer
-// outlives it.
+// Collects fields, one after the other.
 class Fields {
  public:
-  explicit Fields(PickleWriter& pickle) : p_(pickle) {}
-  void add(std::string_view name, i64 value) { p_.text(name), p_.integer(value); }
-  void add(std::string_view name, bool value) { p_.text(name), p_.boolean(value); }
-  void add(std::string_view name, std::string_view value) { p_.text(name), p_.text(value); }
-  void add(std::string_view name, const char* value) { add(name, std::string_view(value)); }
-  void add(std::string_view name, double value) { p_.text(name), p_.real(value); }
-  void add(std::string_view name, std::span<const i64> values) {
-    p_.text(name), p_.op(Op::kEmptyList), p_.op(Op::kMark);
-    for (i64 value : values) p_.integer(value);
-    p_.op(Op::kAppends);
-  }
-  void add_type(std::string_view name, DType value) {
-    p_.text(name), p_.class_name("torch", dtype_info(value).name);
-  }
+  void add(std::string_view name, ArgField::Value value) { all_.push_back({name, std::move(value)}); }
   // Sizes that the model does not have are left out: Megatron then uses its defaults.
   void add_size(std::string_view name, i64 value) {
     if (value > 0) add(name, value);
@@ -56,10 +42,25 @@ class Fields {
   void add_known(std::string_view name, double value) {
     if (value != 0) add(name, value);
   }
+  std::vector<ArgField> take() { return std::move(all_); }
 
  private:
-  PickleWriter& p_;
+  std::vector<ArgField> all_;
 };
+
+// Writes one entry of the Namespace's dictionary.
+void write_field(PickleWriter& p, const ArgField& field) {
+  p.text(field.name);
+  if (const bool* flag = std::get_if<bool>(&field.value)) return p.boolean(*flag);
+  if (const i64* number = std::get_if<i64>(&field.value)) return p.integer(*number);
+  if (const double* real = std::get_if<double>(&field.value)) return p.real(*real);
+  if (const auto* text = std::get_if<std::string>(&field.value)) return p.text(*text);
+  if (const DType* type = std::get_if<DType>(&field.value))
+    return p.class_name("torch", dtype_info(*type).name);
+  p.op(Op::kEmptyList), p.op(Op::kMark);
+  for (i64 item : std::get<std::vector<i64>>(field.value)) p.integer(item);
+  p.op(Op::kAppends);
+}
 
 const char* strategy_text(Strategy s) {
   switch (s) {
@@ -146,6 +147,12 @@ void add_attention(Fields& f, const MegatronArgs& args) {
   }
 }
 
+// Whether the model rotates neighbours in a head together, and not its two halves, which its config.json does
+// not say. Latent attention has a way of its own in Megatron.
+bool rotates_neighbours(const ModelConfig& m) {
+  return m.model_type.starts_with("ernie4_5") || m.model_type.starts_with("llama4");
+}
+
 // How rotary embeddings are stretched. Megatron has fields of their own for latent attention, for YaRN and
 // for the way of Llama 3; latent attention is stretched by default.
 void add_stretching(Fields& f, const MegatronArgs& args) {
@@ -182,6 +189,7 @@ void add_positions(Fields& f, const MegatronArgs& args) {
                                    : rope.type == "yarn" && !latent ? "yarn"
                                                                     : "rope");
   if (!rotary) return;
+  if (rotates_neighbours(m)) f.add("rotary_interleaved", true);
   // Megatron's argument is an integer.
   if (rope.base >= 1 && rope.base < 9e18) f.add("rotary_base", static_cast<i64>(rope.base));
   f.add("rotary_percent", rope.percent > 0 ? rope.percent : 1.0);
@@ -276,7 +284,7 @@ void add_training(Fields& f, const MegatronArgs& args) {
   DType type = args.run.params_dtype.value_or(args.map.model().dtype.value_or(DType::kBF16));
   f.add("bf16", type == DType::kBF16);
   f.add("fp16", type == DType::kF16);
-  f.add_type("params_dtype", type);
+  f.add("params_dtype", type);
   f.add(kIterationArg, args.iteration);
   for (const char* count : {"consumed_train_samples", "skipped_train_samples", "consumed_valid_samples"})
     f.add(count, i64{0});
@@ -344,6 +352,16 @@ std::optional<i64> other_vocab_divisor(std::string_view args, const ModelMap& ma
   return vocab_divisor_of(map.model(), map.family(), rows, tensor_ranks);
 }
 
+std::vector<ArgField> model_fields(const MegatronArgs& args) {
+  Fields f;
+  add_model(f, args);
+  add_attention(f, args);
+  add_positions(f, args);
+  add_experts(f, args);
+  add_recurrent(f, args.map.model());
+  return f.take();
+}
+
 std::string pickle_args(const MegatronArgs& args) {
   PickleWriter p;
   write_args(p, args);
@@ -354,14 +372,11 @@ void write_args(PickleWriter& p, const MegatronArgs& args) {
   p.class_name("argparse", "Namespace");
   p.op(Op::kEmptyTuple), p.op(Op::kNewobj);
   p.op(Op::kEmptyDict), p.op(Op::kMark);
-  Fields f(p);
-  add_model(f, args);
-  add_attention(f, args);
-  add_positions(f, args);
-  add_experts(f, args);
-  add_recurrent(f, args.map.model());
-  add_run(f, args);
-  add_training(f, args);
+  Fields of_run;
+  add_run(of_run, args);
+  add_training(of_run, args);
+  for (const ArgField& field : model_fields(args)) write_field(p, field);
+  for (const ArgField& field : of_run.take()) write_field(p, field);
   p.op(Op::kSetitems), p.op(Op::kBuild);
 }
 

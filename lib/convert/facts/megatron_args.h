@@ -16,10 +16,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/base/int.h"
 #include "core/fsdp/strategy.h"
+#include "core/items/dtype.h"
 #include "mappings/model/stages.h"
 
 namespace mckpt::impl {
@@ -77,6 +79,16 @@ bool is_grid_arg(std::string_view name);
 // and their value does so.
 std::optional<i64> other_vocab_divisor(std::string_view args, const ModelMap& map, i64 rows,
                                        i64 tensor_ranks);
+
+// One field of the args. The name is a constant of the program.
+struct ArgField {
+  using Value = std::variant<bool, i64, double, std::string, std::vector<i64>, DType>;
+  std::string_view name;
+  Value value;
+};
+// The fields that describe the model: what every run of it says, on whatever grid. A comparison with the args
+// of a run expects these (convert/facts/unlike_args.h).
+std::vector<ArgField> model_fields(const MegatronArgs& args);
 
 // The args as a part of a larger pickle.
 void write_args(PickleWriter& pickle, const MegatronArgs& args);

@@ -155,7 +155,9 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, std::shared_ptr<c
   refuse_other_formats(*store_);
   oddities_ = refuse_damage(*store_, options.parts(), options.accept,
                             options.records_apart ? is_of_records : nullptr);
-  if (!model_->plain) refuse_other_model(*store_, *model_);
+  if (!model_->plain)
+    for (Finding& unlike : refuse_other_model(*store_, *model_, options.accept))
+      oddities_.push_back(std::move(unlike));
   find_groups(options.names);
   run_ = facts_of(*store_);
   run_.tensor_ranks = agreed_ranks(*store_, run_.tensor_ranks, options.tp_setting, options.source_tp);

@@ -21,6 +21,16 @@ std::span<const Code> acceptable_damage() {
   return kCodes;
 }
 
+std::span<const Code> acceptable_codes() {
+  static const std::vector<Code> codes = [] {
+    std::vector<Code> all(acceptable_damage().begin(), acceptable_damage().end());
+    all.push_back(Code::kContradiction);
+    std::ranges::sort(all);
+    return all;
+  }();
+  return codes;
+}
+
 void refuse_lone_shards(const Store& store, std::string_view doing) {
   auto found = std::ranges::find(store.findings(), Code::kShardAlone, &Finding::code);
   if (found == store.findings().end()) return;
@@ -40,7 +50,7 @@ std::vector<Finding> refuse_damage(const Store& store, CheckedPart parts, std::s
     return std::ranges::find(codes, code) != codes.end();
   };
   for (Finding& f : findings) {
-    f.warning |= is_in(accepted, f.code);
+    f.warning |= is_in(accepted, f.code) && is_in(acceptable_damage(), f.code);
     if (!f.warning && is_in(acceptable_damage(), f.code))
       f.help +=
           cat(f.help.empty() ? "" : "; ", "`accept` ", code_name(f.code), " uses the checkpoint as it is");

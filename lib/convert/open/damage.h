@@ -23,6 +23,8 @@ struct Finding;
 // The codes of damage that leaves the rest of a checkpoint convertible: MC1311, MC1312, MC1313, MC1315,
 // MC1317 and MC2017.
 std::span<const Code> acceptable_damage();
+// The codes that a user may accept: those, and MC2015 for a config.json that contradicts the args of the run.
+std::span<const Code> acceptable_codes();
 
 // Throws kShardAlone for the file of one of several ranks: it has holes where other ranks have their pieces,
 // and its tensors are not whole. `doing`: "compared".

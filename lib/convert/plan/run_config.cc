@@ -6,6 +6,7 @@
 #include "convert/facts/megatron_args.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
+#include "io/dcp/run/run_config.h"
 #include "io/file/file.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
@@ -13,7 +14,6 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr const char* kRunConfig = "run_config.yaml";
 constexpr i64 kMostConfigBytes = i64{4} << 20;
 
 // Replaces the value in each line "  key: value" of the configuration's sections.
@@ -28,13 +28,14 @@ void set_yaml_number(std::string& text, std::string_view key, i64 value) {
 }  // namespace
 
 ChangedFiles files_with_grid(const Store& store, const Grid& grid) {
+  const std::string name(kRunConfigName);
   Folder folder(store.root(), store.opening());
-  std::optional<i64> bytes = folder.file_bytes(kRunConfig);
+  std::optional<i64> bytes = folder.file_bytes(name);
   if (!bytes || *bytes > kMostConfigBytes) return {};
   std::string text(static_cast<std::size_t>(*bytes), '\0');
-  folder.open_file(kRunConfig).read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
-  for (auto [name, value] : grid_args(grid)) set_yaml_number(text, name, value);
-  return {{kRunConfig, std::move(text)}};
+  folder.open_file(name).read(0, std::span(reinterpret_cast<u8*>(text.data()), text.size()));
+  for (auto [field, value] : grid_args(grid)) set_yaml_number(text, field, value);
+  return {{name, std::move(text)}};
 }
 
 }  // namespace mckpt::impl

@@ -19,6 +19,7 @@
 #include "io/dcp/dcp.h"
 #include "io/dcp/item.h"
 #include "io/dcp/run/args.h"
+#include "io/dcp/run/run_config.h"
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
 #include "io/pickle/pickle.h"
@@ -29,8 +30,6 @@
 namespace mckpt::impl {
 namespace {
 
-// run_config.yaml is a few kilobytes; a larger one is read in part.
-constexpr i64 kMostConfigBytes = i64{4} << 20;
 // The most bytes that an archive has around its tensor, and the largest pickle that is read, with the bytes
 // around it.
 constexpr i64 kMostAround = i64{1} << 20, kMostObject = (i64{256} << 20) + kMostAround;
@@ -310,13 +309,7 @@ RunSizes DcpStore::run_sizes_found() const {
     if (std::shared_ptr<const PickleValue> args = args_of(*this)) return run_sizes(*args);
   } catch (const Error&) {
   }
-  try {
-    InputFile config = Folder(root_, opening_).open_file("run_config.yaml");
-    std::vector<u8> bytes = config.read(0, std::min<i64>(config.size(), kMostConfigBytes));
-    return run_sizes_of_yaml({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  } catch (const Error&) {
-    return {};
-  }
+  return run_sizes_of_yaml(run_config_text(*this));
 }
 
 }  // namespace mckpt::impl

@@ -22,8 +22,8 @@ expect 4 "$mckpt" export run made --no-sync --assets as
 has err "error[MC2015]"
 has err "the assets are of another model than the checkpoint"
 has err "as/config.json"
-has err "expected num_attention_heads 4, num_query_groups 2, as in the args of run/release"
-has err "found    num_attention_heads 2, num_query_groups 1"
+has err "expected num_attention_heads 4, num_query_groups 2, kv_channels 8, as in the args of run/release"
+has err "found    num_attention_heads 2, num_query_groups 1, kv_channels 16"
 has err "help: give the folder of the checkpoint's own model with --assets"
 [ ! -e made ] || fail "something was written"
 changed 1 1

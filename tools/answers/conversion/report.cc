@@ -26,6 +26,7 @@
 #include "options/results.h"
 #include "tools/answers/conversion/account_rows.h"
 #include "tools/render/answer_json.h"
+#include "tools/render/findings.h"
 #include "tools/render/progress.h"
 
 namespace mckpt::impl {
@@ -90,6 +91,9 @@ void write_totals(JsonWriter& json, const Conversion& c, const Outcome& o) {
   json.key("overflowed").begin_array();
   for (const std::string& name : run.overflowed) json.value(name);
   json.end_array();
+  std::vector<Finding> odd;
+  for (const Oddities& side : c.oddities) odd.insert(odd.end(), side.findings.begin(), side.findings.end());
+  write_findings(json.key("findings"), odd);
   json.field("bytes", run.bytes).field("bytes_read", run.bytes_read).field("seconds", o.seconds);
   json.field("peak_rss", o.peak_rss).field("format", c.format).field("output", c.path);
   if (c.grid) write_grid(json.key("grid"), *c.grid);

@@ -96,7 +96,8 @@ std::unique_ptr<Store> open_checkpoint_at(const std::string& path, const OpenOpt
 
 ShownModel open_model(CommandLine& line, const std::string& path, const LayoutFlags& flags) {
   ShownModel out;
-  const OpenAs how{.source = path, .how = flags.source.options()};
+  OpenAs how{.source = path, .how = flags.source.options()};
+  how.how.accept.push_back(Code::kContradiction);  // a layout is the same, whatever weights the bytes are
   if (std::unique_ptr<Store> store = open_checkpoint_at(path, how.how.model.files)) {
     out.opened.emplace(tell_opened(line.flags(), [&] { return open_sharded(std::move(store), how); }));
     find_other_layers(out, line.flags());

@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "convert/compare/checks/model_class.h"
+#include "convert/open/checkpoint.h"
 #include "convert/open/open.h"
+#include "convert/open/other_model.h"
 #include "core/base/error.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/adapter/wrapped_model.h"
@@ -48,7 +50,8 @@ std::string compare_with_assets(const Store& store, const std::string& assets, c
     OpenAs how{.source = store.root()};
     how.how.assets = assets;
     how.how.model.files = store.opening();
-    open_sharded(std::move(again), how);
+    const Opened opened = open_sharded(std::move(again), how);
+    odd = refuse_other_model(store, opened.sharded->model());
     return assets;
   }
   const Opened opened =

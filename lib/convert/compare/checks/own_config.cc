@@ -4,8 +4,10 @@
 
 #include "convert/compare/checks/model.h"
 #include "convert/compare/checks/model_class.h"
+#include "convert/open/checkpoint.h"
 #include "convert/open/lost_shards.h"
 #include "convert/open/open.h"
+#include "convert/open/other_model.h"
 #include "convert/open/source_model.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -130,7 +132,10 @@ void check_own_config(const Store& store, int threads, VerifyReport& report) {
     if (own_assets(store).empty()) return;
     OpenAs how{.source = store.root()};
     how.how.model.files = store.opening();
-    open_sharded(open_store(store.root(), store.opening()), how);
+    const Opened opened = open_sharded(open_store(store.root(), store.opening()), how);
+    std::vector<Finding> unlike = refuse_other_model(store, opened.sharded->model());
+    if (!unlike.empty())
+      report.add({"model", Check::Status::kWarn, store.tensor_count(), "tensors"}, std::move(unlike));
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
     if (!is_of_config(e.code())) return;

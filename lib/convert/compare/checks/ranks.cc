@@ -9,6 +9,7 @@
 #include "convert/dialects/ranks/copies.h"
 #include "convert/open/checkpoint.h"
 #include "convert/open/open.h"
+#include "convert/open/other_model.h"
 #include "convert/open/shard_facts.h"
 #include "convert/open/source_model.h"
 #include "convert/open/unsaid_order.h"
@@ -114,12 +115,14 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, i
   options.copies = CopyUse::kRead;
   options.assets = assets;
   options.states = StateUse::kRead;
-  std::string states;  // why the optimizer's are not compared
+  std::string states;           // why the optimizer's are not compared
+  std::vector<Finding> unlike;  // facts of the run and of config.json
   auto open = [&] {
     const Opened opened =
         open_sharded(open_store(store.root(), options.model.files), {.source = store.root(), .how = options});
     if (!opened.sharded->left_states().empty() && states.empty())
       states = cat(kStates, "a distributed optimizer does not say which parameters its states are of");
+    unlike = refuse_other_model(store, opened.sharded->model());
     check_main_weights(opened.store(), threads, observer, report);
     if (options.states != StateUse::kLeft) check_optimizer(*opened.sharded, report);
   };
@@ -143,9 +146,9 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, i
     check.note = cat(kNotCompared, ": ", e.message());
     return report.add(std::move(check), {});
   }
-  check.status = Check::Status::kPass;
+  check.status = unlike.empty() ? Check::Status::kPass : Check::Status::kWarn;
   check.count = store.tensor_count(), check.note = order_note(store, report);
-  report.add(std::move(check), {});
+  report.add(std::move(check), std::move(unlike));
   if (!states.empty()) report.add({.name = "optimizer", .unit = "tensors", .note = std::move(states)}, {});
 }
 

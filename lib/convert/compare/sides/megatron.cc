@@ -125,6 +125,8 @@ Sides by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, cons
   how.states = without_states ? StateUse::kLeftOfRanks : StateUse::kRead;
   how.any_model = assets.empty();
   if (!assets.empty() && !two_models) how.assets = assets;
+  // Bytes of two runs are compared, whatever weights a config takes them for; the args are compared as well.
+  how.accept.push_back(Code::kContradiction);
   Sides out{.compared_as = "tensors of the same names, as fsdp_dtensor has them"};
   const std::string root = source->root();
   out.source = open_sharded(std::move(source), {.source = root, .how = how});

@@ -1,5 +1,4 @@
-// Reads sizes of the grid and the layer pattern from args or from run_config.yaml. The YAML is read line by
-// line for seven numbers, which needs no parser: Bridge writes them as "  key: 12" below "model:".
+// Reads sizes of the grid and the layer pattern from args or from run_config.yaml.
 #include "io/dcp/run/sizes.h"
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include "core/base/text.h"
 #include "core/hybrid/pattern.h"
 #include "io/dcp/run/args.h"
+#include "io/dcp/run/run_config.h"
 
 namespace mckpt::impl {
 namespace {
@@ -72,15 +72,13 @@ std::optional<i64> mtp_layers(const PickleValue& args, const std::optional<Layer
   return number_field(args, "mtp_num_layers").value_or(0);
 }
 
-// One line "  key: 12" of the section below "model:".
-std::optional<i64> yaml_number(std::string_view line, std::string_view key) {
-  if (!line.starts_with("  ")) return std::nullopt;
-  line.remove_prefix(2);
-  if (!line.starts_with(key) || !line.substr(key.size()).starts_with(": ")) return std::nullopt;
-  line.remove_prefix(key.size() + 2);
+// The entry as a number; nothing if it is missing or is something else.
+std::optional<i64> entry_number(std::string_view text, std::string_view key) {
+  const std::optional<std::string_view> entry = model_entry(text, key);
+  if (!entry) return std::nullopt;
   i64 number = 0;
-  auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-  return error == std::errc() && end == line.data() + line.size() ? std::optional(number) : std::nullopt;
+  auto [end, error] = std::from_chars(entry->data(), entry->data() + entry->size(), number);
+  return error == std::errc() && end == entry->data() + entry->size() ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -117,24 +115,15 @@ RunSizes run_sizes(const PickleValue& args) {
   return facts;
 }
 
-// A line without indentation begins another section.
 RunSizes run_sizes_of_yaml(std::string_view text) {
   RunSizes facts;
-  bool in_model = false;
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    if (line.empty()) continue;
-    if (line[0] != ' ' && line[0] != '#' && line[0] != '-') in_model = line == "model:";
-    if (!in_model) continue;
-    if (auto n = yaml_number(line, "num_layers")) facts.layers = n;
-    if (auto n = yaml_number(line, "num_moe_experts")) facts.experts = n;
-    if (auto n = yaml_number(line, "pipeline_model_parallel_size")) facts.pipeline_stages = n;
-    if (auto n = yaml_number(line, "tensor_model_parallel_size")) facts.tensor_ranks = n;
-    if (auto n = yaml_number(line, "context_parallel_size")) facts.context_ranks = n;
-    if (auto n = yaml_number(line, "expert_tensor_parallel_size")) facts.expert_tensor_ranks = n;
-    if (auto n = yaml_number(line, "expert_model_parallel_size")) facts.expert_ranks = n;
-  }
+  facts.layers = entry_number(text, "num_layers");
+  facts.experts = entry_number(text, "num_moe_experts");
+  facts.pipeline_stages = entry_number(text, "pipeline_model_parallel_size");
+  facts.tensor_ranks = entry_number(text, "tensor_model_parallel_size");
+  facts.context_ranks = entry_number(text, "context_parallel_size");
+  facts.expert_tensor_ranks = entry_number(text, "expert_tensor_parallel_size");
+  facts.expert_ranks = entry_number(text, "expert_model_parallel_size");
   return facts;
 }
 

@@ -184,7 +184,8 @@ TEST(MegatronArgs, AreThoseOfThePage) {
                R"("rope_type": "yarn", "factor": 40.0, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0,
                   "mscale_all_dim": 0.5, "original_max_position_embeddings": 4096)");
   std::vector<Fields> all = {args_of_config(yarn), args_of_config(golden_config_text("llama3"), wide),
-                             args_of_config(golden_config_text("llama3"), {}, 0)};
+                             args_of_config(golden_config_text("llama3"), {}, 0),
+                             args_of_config(golden_config_text("ernie4_5_moe"))};
   const GoldenJson runs = read_golden("golden/providers.json");
   for (const GoldenJson& run : runs.items()) all.push_back(args_of_config(config_of(run)));
   for (const Fields& args : all)
@@ -280,6 +281,8 @@ TEST(MegatronArgs, HaveTheNumbersOfTheConfig) {
       {"llama3", "hidden_dropout", "0"},
       {"llama3", "padded_vocab_size", "517"},
       {"qwen3_next", "rotary_percent", "0.25"},
+      {"ernie4_5_moe", "rotary_interleaved", "true"},
+      {"qwen3_next", "rotary_interleaved", "nothing"},
       {"qwen3_next", "linear_conv_kernel_dim", "4"},
       {"qwen3_next", "moe_shared_expert_gate", "true"},
       {"qwen3_next", "moe_router_topk", "2"},

@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "io/dcp/keys/dialect.h"
+#include "io/dcp/run/run_config.h"
 #include "io/dcp/run/sizes.h"
 #include "io/pickle/pickle.h"
 #include "io/pickle/write/writer.h"
@@ -342,6 +343,26 @@ TEST(RunSizes, OfArgsSayWhatTheModelHasNot) {
   // A layer that is repeated is stored once.
   EXPECT_EQ(sizes(facts_of({{"num_layers", 3}, {"mtp_num_layers", 2}}, "", true)),
             (std::vector<Size>{3, unsaid, unsaid}));
+}
+
+TEST(RunConfig, HasEntriesOfTheModelAlone) {
+  constexpr std::string_view text =
+      "rotary_base: 1\n"
+      "train:\n"
+      "  rotary_base: 2\n"
+      "model:\r\n"
+      "  vision:\n"
+      "    rotary_base: 3\n"
+      "# a comment\n"
+      "  activation_func:\n"
+      "  rotary_base_of_windows: 4\n"
+      "  rotary_base: 10000  \r\n"
+      "rng:\n"
+      "  seed: 5\n";
+  EXPECT_EQ(model_entry(text, "rotary_base"), "10000");
+  EXPECT_EQ(model_entry(text, "activation_func"), std::nullopt);
+  EXPECT_EQ(model_entry(text, "seed"), std::nullopt);
+  EXPECT_EQ(model_entry("", "seed"), std::nullopt);
 }
 
 TEST(RunSizes, ComeFromTheModelSectionOfTheConfig) {
