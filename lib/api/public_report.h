@@ -20,7 +20,8 @@ inline mckpt::Check to_public(const Check& c) {
 }
 
 inline std::string to_public(const NotRead& n) {
-  return n.reason.empty() ? n.path : cat(n.path, " (", n.reason, ")");
+  const std::string why = n.why();
+  return why.empty() ? n.path : cat(n.path, " (", why, ")");
 }
 
 // The checks that were made and what was not read; and behind the findings in `to` the oddities of both

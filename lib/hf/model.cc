@@ -14,6 +14,7 @@
 #include "hf/folder/amended_model.h"
 #include "hf/folder/assets.h"
 #include "hf/folder/tensors.h"
+#include "hf/folder/tied_names.h"
 #include "hf/map_file/map_file.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/file/folder.h"
@@ -334,20 +335,14 @@ std::vector<std::string> unlike_copies(const HfModel& model, int threads) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < pairs.size(); i++)
     if (!same[i])
-      out.push_back(cat(escaped(model.store->name(pairs[i].first)), " differs from ",
-                        escaped(model.store->name(pairs[i].second))));
+      out.push_back(unlike_tie(model.store->name(pairs[i].first), model.store->name(pairs[i].second)));
   return out;
 }
 
 void refuse_unlike_copies(const HfModel& model, int threads) {
   std::vector<std::string> unlike = unlike_copies(model, threads);
   if (unlike.empty()) return;
-  throw Error(Code::kUnaccounted,
-              "a tensor that should be a copy of another one has values of its own, which would be lost")
-      .each_note(unlike)
-      .file(model.path)
-      .help(
-          "if the model uses the tensor, set tie_word_embeddings to false in config.json; otherwise save the model without it");
+  throw unlike_ties(unlike).file(model.path);
 }
 
 }  // namespace mckpt::impl

@@ -205,9 +205,7 @@ class Accountant {
                                         " is expected, not ", dtype_name(tensor.dtype)));
     Shape expected = shape_of_part(row.sources[s], model_, *site.tower, part);
     if (!std::equal(tensor.dims.begin(), tensor.dims.end(), expected.dims().begin(), expected.dims().end()))
-      mismatches_.add("wrong shape",
-                      cat(name, ": the config requires ", to_string(expected), " (", row.sources[s].shape,
-                          "), the file has ", dims_to_string(tensor.dims)));
+      mismatches_.wrong_shape(name, to_string(expected), row.sources[s].shape, dims_to_string(tensor.dims));
   }
 
   const ModelConfig& model_;
@@ -234,6 +232,12 @@ void Mismatches::add_of_layer(std::string kind, std::string what, const std::str
   count(std::move(kind));
 }
 
+void Mismatches::wrong_shape(std::string_view name, std::string_view expected, std::string_view of,
+                             std::string_view found) {
+  add("wrong shape",
+      cat(escaped(name), ": expected ", expected, of.empty() ? "" : cat(" (", of, ")"), ", found ", found));
+}
+
 void Mismatches::count(std::string kind) {
   auto found = std::find_if(counts_.begin(), counts_.end(), [&](const auto& c) { return c.first == kind; });
   if (found == counts_.end())
@@ -242,9 +246,12 @@ void Mismatches::count(std::string kind) {
     found->second++;
 }
 
-// One error: how many of each kind, and the first of them.
 void Mismatches::refuse_any() const {
-  if (counts_.empty()) return;
+  if (!empty()) throw error();
+}
+
+// One error: how many of each kind, and the first of them.
+Error Mismatches::error() const {
   std::string summary;
   i64 total = 0;
   for (const auto& [kind, count] : counts_) {
@@ -255,7 +262,7 @@ void Mismatches::refuse_any() const {
                                               : cat(layers_, ": ", summary));
   for (const std::string& line : shown_) e.note(line);
   if (i64 more = total - static_cast<i64>(shown_.size()); more > 0) e.note(cat("and ", more, " more"));
-  throw e.help(
+  return e.help(
       "compare config.json with the tensors: `mckpt ls` lists them, `mckpt mappings show` the parameters of the family");
 }
 

@@ -4,10 +4,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/base/int.h"
+#include "core/base/text.h"
 
 namespace mckpt::impl {
 
@@ -20,14 +23,22 @@ struct Row;
 struct Site;
 struct UnreadTensor;
 
-// Collects everything that does not match, so that one error can report all of it.
+// Collects everything that does not match, so that one error can report all of it, in the same words whoever
+// compares tensors with a model.
 class Mismatches {
  public:
   void add(std::string kind, std::string what);
+  // A tensor that the model has and the files have not.
+  void missing(std::string_view name) { add("missing", escaped(name)); }
+  // `of`: what the sizes are, "vocab hidden"; "": it is not known.
+  void wrong_shape(std::string_view name, std::string_view expected, std::string_view of,
+                   std::string_view found);
   // The same for a tensor of a layer that the files do not have at all, or have beyond the last: `layers`, the sentence
   // that says so, comes first, and of these tensors only a few are named.
   void add_of_layer(std::string kind, std::string what, const std::string& layers);
-  // Throws kUnaccounted with the first twenty and the number of each kind, if there are any.
+  bool empty() const { return counts_.empty(); }
+  // kUnaccounted with the first twenty and the number of each kind. pre: not empty().
+  Error error() const;
   void refuse_any() const;
 
  private:

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <set>
 
-#include "convert/compare/checks/beside.h"
 #include "convert/compare/verify.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
@@ -174,9 +173,7 @@ void write_unread(Output& out, const VerifyReport& report, bool compared, bool a
   std::vector<std::string> names;
   for (const NotRead& u : report.unread)
     if (!is_in_part(u, report.parts))
-      names.push_back(u.reason.empty() || u.reason == kNotLookedAt
-                          ? escaped(u.path)
-                          : cat(escaped(u.path), " (", u.reason, ")"));
+      names.push_back(u.reason.empty() ? escaped(u.path) : cat(escaped(u.path), " (", u.reason, ")"));
   if (names.empty()) return;
   out.line(cat(out.styled(Style::kDim, "-   "), "  ", pad("beside", 9), not_done(compared), ": ",
                listed(names, all ? names.size() : kMostShown)));
@@ -220,8 +217,8 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
   if (others > 0)
     left_out.push_back(
         cat(counted(others, "tensor"), " beside the model ", others == 1 ? "was" : "were", " not compared"));
-  if (i64 files = std::ssize(report.unread); files > 0)
-    left_out.push_back(cat(counted(files, "file"), files == 1 ? " was " : " were ", not_done(compared)));
+  if (const std::string unread = counted_unread(report.unread); !unread.empty())
+    left_out.push_back(cat(unread, " ", not_done(compared)));
   if (left_out.empty()) return "";
   std::string text = std::string(good ? ", but " : "; ");
   for (std::size_t i = 0; i < left_out.size(); i++)
@@ -356,7 +353,8 @@ void write_report_json(JsonWriter& json, const VerifyReport& report) {
   json.key("unread").begin_array();
   for (const NotRead& u : report.unread) {
     json.begin_object().field("path", u.path);
-    u.reason.empty() ? json.null_field("reason") : json.field("reason", u.reason);
+    const std::string why = u.why();
+    why.empty() ? json.null_field("reason") : json.field("reason", why);
     json.end_object();
   }
   json.end_array();

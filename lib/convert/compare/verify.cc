@@ -74,7 +74,7 @@ FolderParts parts_of_newest(const std::string& path, const std::string& newest, 
   for (std::string& name : out.checkpoints) name.insert(0, front);
   for (Beside& b : out.beside) b.path.insert(0, front);
   for (std::string& name : around.checkpoints)
-    if (!name.starts_with(front)) report.unread.push_back({std::move(name), "another iteration"});
+    if (!name.starts_with(front)) report.unread.push_back({std::move(name), "another iteration", true});
   for (Beside& b : around.beside)
     if (!b.path.starts_with(front)) out.beside.push_back(std::move(b));
   return out;
@@ -115,7 +115,10 @@ void verify_parts(const std::string& path, FolderParts parts, const VerifyOption
       f.file = f.file.empty() ? part.path : front + f.file;
       found.push_back(std::move(f));
     }
-    for (const NotRead& n : part.report.unread) report.unread.push_back({front + n.path, n.reason});
+    for (NotRead n : part.report.unread) {
+      n.path.insert(0, front);
+      report.unread.push_back(std::move(n));
+    }
     report.parts.push_back(std::move(part));
   }
   check.count = std::ssize(report.parts);

@@ -27,6 +27,7 @@
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
 #include "core/hybrid/pattern.h"
+#include "hf/folder/tied_names.h"
 #include "hf/model.h"
 #include "hf/quantized/recognise.h"
 #include "io/dcp/dcp.h"
@@ -99,13 +100,10 @@ void refuse_unlike_copies(const Store& store, std::span<const i32> copies, const
   std::vector<std::pair<i64, i64>> pairs;
   for (i32 output : copies) pairs.emplace_back(output, tied_embedding(store, output));
   std::vector<bool> same = have_same_bytes(store, pairs, default_threads());
-  auto unlike = std::ranges::find(same, false);
-  if (unlike == same.end()) return;
-  Error e(Code::kUnaccounted, "the output layer differs from the embedding, though the model ties them");
-  if (!folder.empty()) e.note(cat("the tie is that of ", escaped(folder, 4096), "/config.json"));
-  throw e.file(store.root())
-      .tensor(store.name(copies[unlike - same.begin()]))
-      .help("check tie_word_embeddings in config.json");
+  std::vector<std::string> unlike;
+  for (std::size_t i = 0; i < pairs.size(); i++)
+    if (!same[i]) unlike.push_back(unlike_tie(store.name(pairs[i].first), store.name(pairs[i].second)));
+  if (!unlike.empty()) throw unlike_ties(unlike, folder).file(store.root());
 }
 
 }  // namespace

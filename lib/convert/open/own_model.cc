@@ -26,6 +26,7 @@
 #include "io/dcp/keys/dialect.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
+#include "mappings/model/accounting.h"
 
 namespace mckpt::impl {
 namespace {
@@ -72,8 +73,7 @@ class Chooser {
     model_.judged_by = known_.origin;
     model_.original = std::move(known_.original);
     add_tied();
-    refuse_missing();
-    refuse_other_shapes();
+    refuse_misfits();
     name_extra();
   }
 
@@ -172,11 +172,8 @@ class Chooser {
   }
 
   [[noreturn]] void refuse_unlike(i64 head, i64 embedding) const {
-    throw Error(Code::kUnaccounted, "the output layer differs from the embedding, though the model ties them")
-        .file(store_.root())
-        .tensor(store_.name(head))
-        .expected(cat("the values of ", escaped(store_.name(embedding))))
-        .help("check tie_word_embeddings in config.json");
+    const std::string unlike = unlike_tie(store_.name(head), store_.name(embedding));
+    throw unlike_ties({&unlike, 1}).file(store_.root());
   }
 
   // A head that the folder has, of a model that was saved with the embedding alone.
@@ -191,21 +188,29 @@ class Chooser {
       if (is_head(t.name) && !stored_.contains(t.name)) model_.tensors.push_back({t.name, source, true});
   }
 
-  void refuse_missing() const {
+  void refuse_misfits() const {
     NameSet<std::string_view> written;
     for (const OwnTensor& o : model_.tensors) written.insert(o.name);
     std::vector<std::string> missing;
+    Mismatches mismatches;
     for (const KnownTensors::Tensor& t : known_.tensors)
-      if (!written.contains(t.name)) missing.push_back(escaped(t.name));
-    if (missing.empty()) return;
+      if (!written.contains(t.name)) {
+        missing.push_back(escaped(t.name));
+        mismatches.missing(t.name);
+      }
     if (2 * std::ssize(missing) > std::ssize(known_.tensors)) refuse_other_names(missing);
-    Error e(Code::kUnaccounted,
-            cat("the checkpoint lacks ", counted(std::ssize(missing), "tensor"), " of the model"));
-    e.file(store_.root())
-        .each_note(missing)
-        .expected(cat(counted(std::ssize(known_.tensors), "tensor"), ", by ", escaped(known_.origin, 4096)));
-    if (std::string extra = extra_names(); !extra.empty())
+    add_other_shapes(mismatches);
+    if (mismatches.empty()) return;
+    const std::string shapes = known_.shapes_origin.empty() ? known_.origin : known_.shapes_origin;
+    Error e = mismatches.error();
+    e.file(store_.root());
+    e.expected(missing.empty() ? cat("the shapes of ", escaped(shapes, 4096))
+                               : cat(counted(std::ssize(known_.tensors), "tensor"), ", by ",
+                                     escaped(known_.origin, 4096)));
+    if (std::string extra = missing.empty() ? "" : extra_names(); !extra.empty())
       e.found(cat("in the checkpoint, but not in the model: ", extra));
+    if (options_.assets && missing.empty())
+      e.help(cat("check that ", escaped(model_.folder.path, 4096), " is the folder of this model"));
     throw e;
   }
 
@@ -225,21 +230,12 @@ class Chooser {
         .help("for a model that no table has, `assets` with config.json alone keeps the names");
   }
 
-  void refuse_other_shapes() const {
-    std::vector<std::string> lines;
+  void add_other_shapes(Mismatches& out) const {
     for (const KnownTensors::Tensor& t : known_.tensors) {
       auto at = stored_.find(t.name);
       if (!t.dims || at == stored_.end() || std::ranges::equal(*t.dims, store_.dims(at->second))) continue;
-      lines.push_back(cat(escaped(t.name), ": expected ", dims_to_string(*t.dims), ", found ",
-                          dims_to_string(store_.dims(at->second))));
+      out.wrong_shape(t.name, dims_to_string(*t.dims), "", dims_to_string(store_.dims(at->second)));
     }
-    if (lines.empty()) return;
-    throw Error(Code::kSourceShape, "tensors of the checkpoint do not have the shapes of the model")
-        .file(store_.root())
-        .each_note(lines)
-        .expected(cat("the shapes of ",
-                      escaped(known_.shapes_origin.empty() ? known_.origin : known_.shapes_origin, 4096)))
-        .help(cat("check that ", escaped(model_.folder.path, 4096), " is the folder of this model"));
   }
 
   std::string extra_names() const {
@@ -317,8 +313,10 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   if (!options.keep_names || options.assets)
     model.folder = find_model_folder(*source, options.source, options.assets);
   if (model.folder.around)
-    model.notes.note(cat("assets  of ", escaped(model.folder.path, 4096), ", the folder around the checkpoint"));
+    model.notes.note(
+        cat("assets  of ", escaped(model.folder.path, 4096), ", the folder around the checkpoint"));
   if (options.complete) refuse_unknown(*source, model.folder);
+  if (std::string fault = fault_of_config(model.folder); !fault.empty()) model.notes.warn(std::move(fault));
   KnownTensors own_tensors = listed_tensors(model.folder, source->opening());
   amend(own_tensors, *source);
   if (const std::vector<std::string> left = leave_out_buffers(own_tensors, *source);

@@ -183,8 +183,7 @@ class Promises {
     for (const KnownTensors::Tensor& t : without) kept.insert(t.name);
     auto is_stored = [&](const auto& t) { return !kept.contains(t.name) && stored_.contains(t.name); };
     if (std::ranges::any_of(all, is_stored) || without.empty()) return all;
-    notes.warn(
-        "the checkpoint has no layers of multi-token prediction, which config.json states; transformers uses the model without them");
+    notes.warn(std::string(kWithoutPrediction));
     return without;
   }
 
@@ -192,12 +191,18 @@ class Promises {
     return std::ranges::count_if(names, [&](const auto& n) { return !stored_.contains(n.name); });
   }
 
+  // The number of tensors that one side alone has, and of those with another shape. Where a layer is missing, the form
+  // of experts that the store does not have may lack fewer tensors, because it has fewer.
   std::pair<i64, i64> misfit(const Tensors& names) const {
+    NameSet<std::string_view> promised;
+    for (const KnownTensors::Tensor& t : names) promised.insert(t.name);
+    const i64 extra =
+        std::ranges::count_if(stored_, [&](const auto& stored) { return !promised.contains(stored.first); });
     const i64 unlike = std::ranges::count_if(names, [&](const auto& n) {
       auto at = stored_.find(n.name);
       return n.dims && at != stored_.end() && !std::ranges::equal(*n.dims, at->second);
     });
-    return {lacking(names), unlike};
+    return {lacking(names) + extra, unlike};
   }
 
   const ModelFolder& folder_;
@@ -275,6 +280,9 @@ KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const St
   }
   KnownTensors out;
   std::string table = cat("mckpt has no table of model_type '", escaped(assets.model_type), "'");
+  if (assets.not_read && assets.not_read->code() != Code::kUnknownModel)
+    table =
+        fault_of_config(assets).empty() ? assets.not_read->message() : "config.json is not read as a model";
   if (assets.config) {
     out.tensors = class_tensors(assets, store, notes);
     out.origin = cat("the table of ", assets.model_type, " with ", assets.path, "/", kConfig);

@@ -21,6 +21,10 @@ class Store;
 struct ModelFolder;
 struct OpenOptions;
 
+// The warning of a model whose config states layers of multi-token prediction that nobody trained.
+inline constexpr std::string_view kWithoutPrediction =
+    "the checkpoint has no layers of multi-token prediction, which config.json states; transformers uses the model without them";
+
 // The tensors that the model's Hugging Face folder has.
 struct KnownTensors {
   using Tensor = KnownTensor;

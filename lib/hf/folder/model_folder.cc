@@ -48,6 +48,8 @@ void read_config(ModelFolder& out, const OpenOptions& opening) {
       if (!out.tied) out.tied = out.config->model.tied;
     } catch (const Error& e) {
       if (e.code() == Code::kBadJson) throw;
+      out.not_read = e;
+      out.not_read->default_file(cat(out.path, "/", kConfig));
     }
   });
 }
@@ -58,6 +60,12 @@ SideFiles ModelFolder::files(const OpenOptions& opening) const {
   SideFiles files = of_a_run ? plan_known_assets(path, opening) : plan_assets(path, "", opening);
   amend(files, amended);
   return files;
+}
+
+std::string fault_of_config(const ModelFolder& folder) {
+  if (!folder.not_read || folder.not_read->code() != Code::kBadConfig) return "";
+  return cat(escaped(folder.not_read->file(), 4096), ": ", folder.not_read->message(), " (",
+             code_name(folder.not_read->code()), "), so no tensor is judged by it");
 }
 
 ModelFolder model_folder_beside(const Store& store, const std::string& source) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/base/int.h"
 #include "hf/adapter/amended_config.h"
 #include "hf/config/json.h"
@@ -28,7 +29,9 @@ struct ModelFolder {
   std::string path;                // the folder with config.json; "": none was found
   bool of_a_run = false;           // the folder has other files of a training run too
   bool around = false;             // it is outside of the checkpoint: others may have written it
-  std::optional<HfConfig> config;  // none: there is no config.json, or of a model that no table knows
+  std::optional<HfConfig> config;  // none: there is no config.json, or `not_read` says why
+  std::optional<Error>
+      not_read{};  // why config.json does not give a `config`: no table knows its model, or a fault in it
   std::string model_type;          // as config.json has it
   std::string architecture;        // the first of its architectures; "" if it has none
   TowerNumbers numbers{};          // of config.json; zeros for what it does not say
@@ -40,6 +43,10 @@ struct ModelFolder {
   // Config, tokenizer, code. pre: path is not empty.
   SideFiles files(const OpenOptions& opening) const;
 };
+
+// A sentence about a fault in config.json that keeps it from being read as a model; "": it is read, or of a model that
+// no table knows.
+std::string fault_of_config(const ModelFolder& folder);
 
 // Looks in `assets` if it is given, else in the folders that training frameworks use. Throws kNotFound for
 // `assets` without config.json, kBadJson for a config that cannot be read.

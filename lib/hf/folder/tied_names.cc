@@ -131,6 +131,18 @@ bool has_name_of_tie(std::string_view name) {
          });
 }
 
+std::string unlike_tie(std::string_view copy, std::string_view of) {
+  return cat(escaped(copy), " differs from ", escaped(of));
+}
+
+Error unlike_ties(std::span<const std::string> unlike, const std::string& folder) {
+  Error e(Code::kUnaccounted,
+          "a tensor that should be a copy of another one has values of its own, which would be lost");
+  e.each_note(unlike).help(
+      "if the model uses the tensor, set tie_word_embeddings to false in config.json; otherwise save the model without it");
+  return folder.empty() ? e : e.note(cat("config.json in ", escaped(folder, 4096), " ties them"));
+}
+
 bool share_storage(const Store& store, i64 one, i64 other) {
   const i64 chunks = store.chunk_count(one);
   if (store.dtype(one) != store.dtype(other) || !std::ranges::equal(store.dims(one), store.dims(other)) ||

@@ -13,8 +13,11 @@
 // out has to see which one it is (convert/open/own_model.cc).
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
 
+#include "core/base/error.h"
 #include "core/base/int.h"
 
 namespace mckpt::impl {
@@ -37,6 +40,12 @@ enum class Tie : u8 {
 Tie tie_of_names(std::string_view one, std::string_view other);
 // False for names that tie_of_names() ties to no name.
 bool has_name_of_tie(std::string_view name);
+
+// "lm_head.weight differs from model.embed_tokens.weight"
+std::string unlike_tie(std::string_view copy, std::string_view of);
+// kUnaccounted: tensors that a model ties have values of their own. `unlike`: their lines. `folder`: of the config.json
+// that ties them, where it is not the checkpoint's; "".
+Error unlike_ties(std::span<const std::string> unlike, const std::string& folder = "");
 
 // Whether two tensors are the same bytes of the same files, as torch.save() stores a parameter that a model
 // has under two names. False for tensors without items. Throws what Store::resolve() throws.

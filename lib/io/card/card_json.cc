@@ -118,7 +118,7 @@ class CardWriter {
     json_.end_array().key("unread").begin_array();
     for (const NotRead& u : card_.unread) {
       json_.begin_object().field("path", u.path);
-      write_text(json_, "reason", u.reason);
+      write_text(json_, "reason", u.why());
       json_.end_object();
     }
     json_.end_array();

@@ -91,7 +91,7 @@ std::string checks(const Card& card) {
 std::string not_read(const Card& card) {
   std::string out;
   for (const NotRead& u : card.unread)
-    out += cat("- ", line(u.path), u.reason.empty() ? "" : cat(" (", line(u.reason), ")"),
+    out += cat("- ", line(u.path), u.why().empty() ? "" : cat(" (", line(u.why()), ")"),
                ": its digest alone was taken, if it is listed below\n");
   for (const std::string& name : card.ignored) out += cat("- ", line(name), ": not on the card\n");
   return out.empty() ? out : "\n## Not looked at\n\n" + out;

@@ -54,6 +54,17 @@ std::string looked_at(const Check& check) {
   return out;
 }
 
+std::string NotRead::why() const { return left_out && reason.empty() ? "not compared" : reason; }
+
+std::string counted_unread(std::span<const NotRead> unread) {
+  const i64 folders = std::ranges::count(unread, true, &NotRead::folder),
+            files = std::ssize(unread) - folders;
+  if (unread.empty()) return "";
+  std::string out = files == 0 ? "" : counted(files, "file");
+  if (folders > 0) out += cat(files == 0 ? "" : " and ", counted(folders, "folder"));
+  return cat(out, unread.size() == 1 ? " was" : " were");
+}
+
 VerifyReport unreadable_report(const Error& error) {
   VerifyReport report;
   report.checks = {{"format", Check::Status::kFail, 1, "files"}};

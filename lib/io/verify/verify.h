@@ -22,6 +22,7 @@
 
 #include "core/base/int.h"
 #include "io/store/finding.h"
+#include "io/verify/not_read.h"
 #include "io/values/distance.h"
 
 namespace mckpt::impl {
@@ -74,12 +75,6 @@ struct UnlikeTensor {
   std::string tensor;
   std::string tested{}, source{};  // type and shape, "bfloat16 [2, 3]", or the type alone; "" for kValues
   bool rounds = false;             // kCast: to a type that does not have all values of the source's
-};
-
-// A file or folder beside the checkpoint that was not looked at.
-struct NotRead {
-  std::string path;
-  std::string reason{};  // if the path does not show it
 };
 
 // The answer, a value that the program shows as text or JSON.

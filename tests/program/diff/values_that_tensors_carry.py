@@ -4,6 +4,7 @@ holds tensors alone does not take them in silence.
 """
 
 import copy
+import itertools
 import json
 import os
 
@@ -46,10 +47,10 @@ PAIRS = {
     "zero_points": (by_channel([0.5, 1.0], [0, 0], 0), by_channel([0.5, 1.0], [0, 1], 0), "w.(quantizer).zero_points"),
     "axis": (by_channel([0.5, 1.0], [0, 0], 0), by_channel([0.5, 1.0], [0, 0], 1), "w.(quantizer).axis"),
     "of_a_tensor": (with_attributes(ones, mask=torch.zeros(3)), with_attributes(ones, mask=ones.repeat(2)[:3]), "w.(attributes).mask"),
-    "of_a_parameter": (with_attributes(parameter, lr=1.0), with_attributes(parameter, lr=2.0), "w.(attributes)"),
+    "of_a_parameter": (with_attributes(parameter, lr=1.0), with_attributes(parameter, lr=2.0), "w.(attributes).lr"),
     "beside_a_tensor": (with_attributes(parameter, mask=ones, lr=1.0), with_attributes(parameter, mask=ones, lr=2.0), "w.(attributes).lr"),
-    "on_one_side": (with_attributes(parameter, partition_dim=0), parameter, "w.(attributes)"),
-    "below": (with_attributes(ones, m=with_attributes(ones, n=1)), with_attributes(ones, m=with_attributes(ones, n=2)), "w.(attributes).m.(attributes)"),
+    "on_one_side": (with_attributes(parameter, partition_dim=0), parameter, "w.(attributes).partition_dim"),
+    "below": (with_attributes(ones, m=with_attributes(ones, n=1)), with_attributes(ones, m=with_attributes(ones, n=2)), "w.(attributes).m.(attributes).n"),
 }
 
 
@@ -106,6 +107,22 @@ def marks():
         expect(run_mckpt("diff", path(a), path(b)).returncode == 1, f"{a} {b}: an attribute called persistent")
     run = run_mckpt("convert", "pt-to-safetensors", path("buffer.pt"), path("buffer.safetensors"), "--no-sync")
     expect(run.returncode == 0, run.stderr)
+    # Equal attributes have equal names, whatever else the tensor carries.
+    carriers = {"tensor": ones, "parameter": parameter, "buffer": torch.nn.Buffer(torch.ones(2)), "marked": with_attributes(parameter, _is_param=True)}
+    for what, carrier in carriers.items():
+        torch.save({"w": with_attributes(carrier, lr=1.0)}, path(f"{what}_lr.pt"))
+        torch.save({"w": with_attributes(carrier, lr=1.0, mask=torch.zeros(3))}, path(f"{what}_mask.pt"))
+    for one, other in itertools.permutations(carriers, 2):
+        compared(f"{one} and {other}", path(f"{one}_lr.pt"), path(f"{other}_lr.pt"), None)
+        compared(f"{one} and {other}, with a tensor", path(f"{one}_lr.pt"), path(f"{other}_mask.pt"), "w.(attributes).mask")
+    # Many small parameters of which each has its own, as Megatron gives them
+    many = {}
+    for i in range(20000):
+        p = many[f"module.decoder.layers.{i}.mlp.linear_fc1.weight"] = torch.nn.Parameter(ones)
+        p.tensor_model_parallel, p.partition_dim, p.partition_stride, p.allreduce, p.shared, p.is_embedding = True, 0, 1, True, False, False
+    torch.save(many, path("many.pt"))
+    run = run_mckpt("diff", path("many.pt"), path("many.pt"))
+    expect(run.returncode == 0 and run.stdout.startswith("equal"), f"many attributes: {run.stdout}{run.stderr}")
 
 
 def conversions():

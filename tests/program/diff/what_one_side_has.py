@@ -81,10 +81,10 @@ def check_hidden(scratch):
         expect((text.returncode, told["equal"]) == (0, True), text.stdout)
         expect(told["unread"] == [f"{other}/.more", f"{other}/.state.pt"], f"{told['unread']}")
         expect(f"not read: {other}/.more (a hidden folder), {other}/.state.pt (a hidden file)" in text.stdout, text.stdout)
-        expect(text.stdout.startswith("equal: ") and ", but 2 files were not read" in text.stdout.splitlines()[0], text.stdout)
+        expect(text.stdout.startswith("equal: ") and ", but 1 file and 1 folder were not read" in text.stdout.splitlines()[0], text.stdout)
     run = run_mckpt("verify", other, "--against", one)
     expect(run.returncode == 0 and "not compared: .more (a hidden folder), .state.pt (a hidden file)" in run.stdout, run.stdout)
-    expect(" but 2 files were not compared" in run.stdout.splitlines()[-1], run.stdout)
+    expect(" but 1 file and 1 folder were not compared" in run.stdout.splitlines()[-1], run.stdout)
     run = run_mckpt("diff", one, one)
     expect("not read" not in run.stdout, run.stdout)
 

@@ -5,40 +5,26 @@ import os
 import shutil
 
 from mckpt_tests.checks import expect, finish
-from mckpt_tests.folders import scratch
-from mckpt_tests.program import run_mckpt
-from mckpt_tests.setting import DATA
+from mckpt_tests.folders import scratch_paths
+from mckpt_tests.program import run_says as run
+from mckpt_tests.setting import DATA, TINY_MODEL
 
-folder = scratch()
-MODEL = os.path.join(DATA, "models", "tiny_qwen3_moe")
+path = scratch_paths()
 OTHER = os.path.join(DATA, "pt", "one_tensor.pt")
 SINGLE = "pytorch_model.bin"
 
 
-def path(*names):
-    return os.path.join(folder.name, *names)
-
-
-def run(status, *command, words=(), no_words=()):
-    result = run_mckpt(*command)
-    text = result.stdout + result.stderr
-    what = " ".join(os.path.basename(str(c)) for c in command)
-    expect(result.returncode == status, f"{what}: exit status {result.returncode}, not {status}: {text[:600]}")
-    expect(all(word in text for word in words), f"{what}: lacks one of {words}: {text[:900]}")
-    expect(not any(word in text for word in no_words), f"{what}: has one of {no_words}: {text[:900]}")
-
-
-shards = sorted(name for name in os.listdir(MODEL) if name.endswith(".safetensors"))
+shards = sorted(name for name in os.listdir(TINY_MODEL) if name.endswith(".safetensors"))
 os.mkdir(path("two"))
-shutil.copy(os.path.join(MODEL, "config.json"), path("two"))
+shutil.copy(os.path.join(TINY_MODEL, "config.json"), path("two"))
 for name in shards:
-    run(0, "convert", "safetensors-to-pt", os.path.join(MODEL, name), path("two", name.replace("model-", "pytorch_model-").replace(".safetensors", ".bin")), "-q")
+    run(0, "convert", "safetensors-to-pt", os.path.join(TINY_MODEL, name), path("two", name.replace("model-", "pytorch_model-").replace(".safetensors", ".bin")), "-q")
 shutil.copytree(path("two"), path("alone"))
-run(0, "convert", "safetensors-to-pt", MODEL, path("two", SINGLE), "-q")
+run(0, "convert", "safetensors-to-pt", TINY_MODEL, path("two", SINGLE), "-q")
 
 # Equal tensors are not in question, but are said.
 run(0, "verify", path("two"), words=("with equal tensors",), no_words=("not part of the model",))
-run(0, "diff", path("two"), MODEL, "-q")
+run(0, "diff", path("two"), TINY_MODEL, "-q")
 
 for name, words in (("values", "has other values in"), ("names", "is in the shards alone"), ("damaged", "cannot be read")):
     two = path(name)
@@ -57,15 +43,15 @@ for name, words in (("values", "has other values in"), ("names", "is in the shar
         os.truncate(os.path.join(two, SINGLE), 1000)
     loads = "transformers loads pytorch_model.bin; vLLM and SGLang load all of them, over each other"
     run(1, "verify", two, words=("MC1114", words, loads, "--model-files"), no_words=("not part of the model",))
-    for command in (["export", two, path("out")], ["convert", "hf-to-fsdp", two, path("out")], ["diff", two, MODEL], ["diff", MODEL, two], ["stats", two]):
+    for command in (["export", two, path("out")], ["convert", "hf-to-fsdp", two, path("out")], ["diff", two, TINY_MODEL], ["diff", TINY_MODEL, two], ["stats", two]):
         run(3, *command, words=("error[MC1114]", words, loads))
     expect(not os.path.exists(path("out")), f"{name}: something was written")
 run(0, "inspect", path("values"), words=("their data were not compared",))
 
 # One is chosen.
 two = path("values")
-run(0, "diff", two, MODEL, "-q", "--model-files", "shards")
-run(1, "diff", two, MODEL, "-q", "--model-files", "single")
+run(0, "diff", two, TINY_MODEL, "-q", "--model-files", "shards")
+run(1, "diff", two, TINY_MODEL, "-q", "--model-files", "single")
 run(0, "diff", two, path("values", SINGLE), "-q", "--model-files", "single")
 run(0, "export", two, path("single"), "--model-files", "single", "-q", "--no-sync")
 run(0, "diff", path("single"), path("values", SINGLE), "-q")
@@ -74,8 +60,8 @@ run(0, "verify", two, "--model-files", "shards", words=("which was not chosen",)
 run(0, "verify", path("alone"), no_words=("MC1114",))
 
 # Files of torch.save beside safetensors are read by nobody who finds the safetensors first.
-shutil.copytree(MODEL, path("both"))
+shutil.copytree(TINY_MODEL, path("both"))
 shutil.copy(path("values", SINGLE), path("both"))
-run(0, "diff", path("both"), MODEL, "-q")
+run(0, "diff", path("both"), TINY_MODEL, "-q")
 run(0, "inspect", path("both"), words=("beside this checkpoint, not shown: pytorch_model.bin",))
 finish(60)

@@ -6,40 +6,25 @@ import os
 import shutil
 
 from mckpt_tests.checks import expect, finish
-from mckpt_tests.folders import scratch
-from mckpt_tests.program import run_mckpt
-from mckpt_tests.setting import DATA
+from mckpt_tests.folders import scratch_paths
+from mckpt_tests.program import run_says as run
+from mckpt_tests.setting import TINY_MODEL
 
-folder = scratch()
-MODEL = os.path.join(DATA, "models", "tiny_qwen3_moe")
+path = scratch_paths()
 LOADS = "; vLLM and SGLang load the safetensors files"
-
-
-def path(*names):
-    return os.path.join(folder.name, *names)
-
-
-def run(status, *command, words=(), no_words=()):
-    result = run_mckpt(*command)
-    text = result.stdout + result.stderr
-    what = " ".join(os.path.basename(str(c)) for c in command)
-    expect(result.returncode == status, f"{what}: exit status {result.returncode}, not {status}: {text[:600]}")
-    expect(all(word in text for word in words), f"{what}: lacks one of {words}: {text[:900]}")
-    expect(not any(word in text for word in no_words), f"{what}: has one of {no_words}: {text[:900]}")
-    return result
 
 
 def folder_of(name, *files):
     os.mkdir(path(name))
-    shutil.copy(os.path.join(MODEL, "config.json"), path(name))
+    shutil.copy(os.path.join(TINY_MODEL, "config.json"), path(name))
     for file, source in files:
         shutil.copy(source, path(name, file))
     return path(name)
 
 
-run(0, "convert", "safetensors-to-pt", MODEL, path("m.bin"), "-q")
-run(0, "convert", "to-safetensors", MODEL, path("m.safetensors"), "-q")
-shards = sorted(name for name in os.listdir(MODEL) if name.endswith(".safetensors"))
+run(0, "convert", "safetensors-to-pt", TINY_MODEL, path("m.bin"), "-q")
+run(0, "convert", "to-safetensors", TINY_MODEL, path("m.safetensors"), "-q")
+shards = sorted(name for name in os.listdir(TINY_MODEL) if name.endswith(".safetensors"))
 with open(path("index.json"), "w") as f:
     json.dump({"weight_map": {}}, f)
 
@@ -47,9 +32,9 @@ TWO = {
     "foo": [("pytorch_model.bin", path("m.bin")), ("foo.safetensors", path("m.safetensors"))],
     "variant": [("pytorch_model.bin", path("m.bin")), ("model.fp16.safetensors", path("m.safetensors"))],
     "consolidated": [("pytorch_model.bin", path("m.bin")), ("consolidated.safetensors", path("m.safetensors"))],
-    "set": [("pytorch_model.bin", path("m.bin")), *((name, os.path.join(MODEL, name)) for name in shards)],
-    "index": [("pytorch_model.bin", path("m.bin")), ("other.safetensors.index.json", os.path.join(MODEL, "model.safetensors.index.json")),
-              *((name, os.path.join(MODEL, name)) for name in shards)],
+    "set": [("pytorch_model.bin", path("m.bin")), *((name, os.path.join(TINY_MODEL, name)) for name in shards)],
+    "index": [("pytorch_model.bin", path("m.bin")), ("other.safetensors.index.json", os.path.join(TINY_MODEL, "model.safetensors.index.json")),
+              *((name, os.path.join(TINY_MODEL, name)) for name in shards)],
     "sharded": [("pytorch_model.bin.index.json", path("index.json")), ("pytorch_model-00001-of-00001.bin", path("m.bin")),
                 ("foo.safetensors", path("m.safetensors"))],
 }
@@ -58,28 +43,28 @@ for name, files in TWO.items():
     words = ("MC1114", f"transformers loads {files[0][0]}{LOADS}", "move the files of the model that is not meant")
     run(1, "verify", two, words=words, no_words=("sound;",))
     for command in (["inspect", two], ["ls", two], ["stats", two], ["export", two, path("out")], ["convert", "hf-to-fsdp", two, path("out")],
-                    ["convert", "to-safetensors", two, path("out.safetensors")], ["diff", two, MODEL], ["diff", MODEL, two],
-                    ["verify", MODEL, "--against", two]):
+                    ["convert", "to-safetensors", two, path("out.safetensors")], ["diff", two, TINY_MODEL], ["diff", TINY_MODEL, two],
+                    ["verify", TINY_MODEL, "--against", two]):
         run(3, *command, words=words)
-    run(1, "verify", two, "--against", MODEL, words=("MC1114", "not proven equal"))
+    run(1, "verify", two, "--against", TINY_MODEL, words=("MC1114", "not proven equal"))
     expect(not os.path.exists(path("out")) and not os.path.exists(path("out.safetensors")), f"{name}: something was written")
 
 two = path("foo")
 # Neither is chosen by the option for shards of one model.
 run(3, "ls", two, "--model-files", "shards", words=("MC1114",))
-error = json.loads(run(3, "diff", two, MODEL, "--json").stdout)["error"]
+error = json.loads(run(3, "diff", two, TINY_MODEL, "--json").stdout)["error"]
 expect(error["code"] == "MC1114", f"diff --json: {error}")
 findings = [f for f in json.loads(run(1, "verify", two, "--json").stdout)["findings"] if f["code"] == "MC1114"]
 expect(len(findings) == 1 and "pytorch_model.bin and foo.safetensors" in findings[0]["message"], f"verify --json: {findings}")
 # Such a folder does not describe a model for others either.
-run(0, "convert", "hf-to-fsdp", MODEL, path("ck"), "-q", "--no-sync")
+run(0, "convert", "hf-to-fsdp", TINY_MODEL, path("ck"), "-q", "--no-sync")
 run(3, "export", path("ck"), path("out"), "--assets", two, words=("MC1114",))
 
 # One model, as transformers takes it.
 run(0, "diff", folder_of("usual", ("pytorch_model.bin", path("m.bin")), ("model.safetensors", path("m.safetensors")),
-                         ("foo.safetensors", path("m.safetensors"))), MODEL, "-q")
-run(0, "diff", folder_of("alone", ("foo.safetensors", path("m.safetensors")), ("other.bin", path("m.bin"))), MODEL, "-q")
-run(0, "diff", folder_of("bin", ("pytorch_model.bin", path("m.bin"))), MODEL, "-q")
+                         ("foo.safetensors", path("m.safetensors"))), TINY_MODEL, "-q")
+run(0, "diff", folder_of("alone", ("foo.safetensors", path("m.safetensors")), ("other.bin", path("m.bin"))), TINY_MODEL, "-q")
+run(0, "diff", folder_of("bin", ("pytorch_model.bin", path("m.bin"))), TINY_MODEL, "-q")
 # An adapter changes a model that is elsewhere.
 adapter = folder_of("adapter", ("pytorch_model.bin", path("m.bin")), ("adapter_model.safetensors", path("m.safetensors")))
 run(3, "ls", adapter, words=("MC1114",))

@@ -8,16 +8,11 @@ import shutil
 import struct
 
 from mckpt_tests.checks import expect, finish
-from mckpt_tests.folders import scratch
-from mckpt_tests.program import run_mckpt
-from mckpt_tests.setting import DATA
+from mckpt_tests.folders import scratch_paths
+from mckpt_tests.program import run_mckpt, run_says as run
+from mckpt_tests.setting import TINY_MODEL
 
-folder = scratch()
-MODEL = os.path.join(DATA, "models", "tiny_qwen3_moe")
-
-
-def path(*names):
-    return os.path.join(folder.name, *names)
+path = scratch_paths()
 
 
 def read(file):
@@ -41,9 +36,9 @@ def write(file, tensors):
 
 def made(name, change):
     """The model, and beside it all its tensors in one file, changed."""
-    shutil.copytree(MODEL, path(name))
+    shutil.copytree(TINY_MODEL, path(name))
     tensors = {}
-    for file in sorted(os.listdir(MODEL)):
+    for file in sorted(os.listdir(TINY_MODEL)):
         if file.endswith(".safetensors"):
             tensors.update(read(path(name, file)))
     change(tensors)
@@ -54,18 +49,6 @@ def made(name, change):
 def other_values(tensors):
     dtype, shape, items = tensors["lm_head.weight"]
     tensors["lm_head.weight"] = dtype, shape, items[:-1] + bytes([items[-1] ^ 1])
-
-
-def run(status, *command, words=(), no_words=()):
-    result = run_mckpt(*command)
-    text = result.stdout + result.stderr
-    what = " ".join(os.path.basename(str(c)) for c in command)
-    expect(result.returncode == status, f"{what}: exit status {result.returncode}, not {status}: {text[:600]}")
-    for word in words:
-        expect(word in text, f"{what}: lacks {word!r}: {text[:600]}")
-    for word in no_words:
-        expect(word not in text, f"{what}: has {word!r}: {text[:600]}")
-    return result
 
 
 LOADS = "transformers loads model.safetensors; vLLM and SGLang load the shards"
@@ -85,14 +68,14 @@ two = path("values")
 for command in (
     ("convert", "to-safetensors", two, path("one.safetensors")),
     ("convert", "quantize", two, path("q"), "--to", "fp8-block"),
-    ("diff", two, MODEL),
-    ("diff", MODEL, two),
-    ("verify", MODEL, "--against", two),
+    ("diff", two, TINY_MODEL),
+    ("diff", TINY_MODEL, two),
+    ("verify", TINY_MODEL, "--against", two),
     ("stats", two),
-    ("average", two, MODEL, path("a")) if "average" in run_mckpt("--help").stdout else ("stats", two),
+    ("average", two, TINY_MODEL, path("a")) if "average" in run_mckpt("--help").stdout else ("stats", two),
 ):
     run(3, *command, words=("error[MC1114]",))
-result = run(3, "diff", two, MODEL, "--json")
+result = run(3, "diff", two, TINY_MODEL, "--json")
 expect(json.loads(result.stdout)["error"]["code"] == "MC1114", f"diff --json: {result.stdout[:300]}")
 result = run(1, "verify", two, "--json")
 found = [f for f in json.loads(result.stdout)["findings"] if f["code"] == "MC1114"]
@@ -113,20 +96,20 @@ for command in (["ls", lost], ["convert", "hf-to-fsdp", lost, path("ck_lost"), "
 # One is chosen.
 run(0, "convert", "to-safetensors", two, path("shards.safetensors"), "--model-files", "shards", "-q")
 run(0, "convert", "to-safetensors", two, path("single.safetensors"), "--model-files", "single", "-q")
-run(0, "diff", path("shards.safetensors"), MODEL, "-q")
-run(1, "diff", path("single.safetensors"), MODEL, "-q")
+run(0, "diff", path("shards.safetensors"), TINY_MODEL, "-q")
+run(1, "diff", path("single.safetensors"), TINY_MODEL, "-q")
 run(0, "diff", path("single.safetensors"), path("values", "model.safetensors"), "-q")
 run(0, "--model-files", "single", "verify", two, no_words=("MC1114",))
 run(0, "verify", two, "--model-files", "shards", no_words=("problem",))
 run(0, "convert", "hf-to-fsdp", two, path("ck"), "--model-files", "single", "-q", "--no-sync")
-run(1, "verify", path("ck"), "--against", MODEL)
+run(1, "verify", path("ck"), "--against", TINY_MODEL)
 run(0, "verify", path("ck"), "--against", two, "--model-files", "single")
 run(2, "verify", two, "--model-files", "both")
 
 # Equal tensors, and an index that names the file, are not in question.
 same = made("same", lambda tensors: None)
 run(0, "verify", same, words=("with equal tensors",))
-run(0, "diff", same, MODEL, "-q")
+run(0, "diff", same, TINY_MODEL, "-q")
 named = made("named", other_values)
 for file in os.listdir(named):
     if file.startswith("model-"):

@@ -12,6 +12,6 @@ has out "v_proj.weight': the tensor is not in the model that the checkpoint was 
 expect 0 "$mckpt" verify "$model" --against run --assets "$model"
 file=$model/model-00001-of-00002.safetensors
 expect 3 "$mckpt" verify run --against "$file"
-has err "the checkpoint lacks 24 tensors of the model"
+has err "the tensors and the model do not match: 24 missing"
 expect 3 "$mckpt" verify "$file" --against run
 has err "model-00001-of-00002.safetensors"

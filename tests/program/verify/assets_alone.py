@@ -39,9 +39,9 @@ def of_own_names():
     model = assets("model")
     verified(ZERO, model, 0, "pass  model    97 tensors      config.json has them all", "sound")
     verified(ZERO, assets("deeper", num_hidden_layers=3), 1, "FAIL  model", "1 check failed", "problem[MC2005]",
-             "the checkpoint lacks 11 tensors of the model; model.layers.2.")
-    verified(ZERO, assets("wider", intermediate_size=26), 1, "FAIL  model", "1 check failed", "problem[MC2011]",
-             "tensors of the checkpoint do not have the shapes of the model", "mlp.gate_proj.weight: expected [26, 24], found [22, 24]")
+             "the tensors and the model do not match: 11 missing; missing: model.layers.2.")
+    verified(ZERO, assets("wider", intermediate_size=26), 1, "FAIL  model", "1 check failed", "problem[MC2005]",
+             "the tensors and the model do not match: 6 wrong shape", "wrong shape: model.layers.0.mlp.gate_proj.weight: expected [26, 24], found [22, 24]")
     verified(ZERO, assets("shallow", num_hidden_layers=1), 0, "warn  model", "sound, with warnings", "warning[MC2005]",
              "the checkpoint has tensors beside those of", "model.layers.1.self_attn.q_proj.weight")
     verified(ZERO, assets("unknown", model_type="nobody_knows_it"), 0, "-     model    not compared with config.json",

@@ -77,12 +77,12 @@ def main():
     os.remove(cut / "shard-00003-model-00001-of-00001.safetensors")
     for more in ([], ["--assets", cut], ["--assets", f"{cut}/"]):
         status, out, _ = mckpt("verify", cut, *more)
-        expect(status == 1 and "problem[MC2011]" in out and ": expected [32, 16], found [21, 16]" in out, out)
+        expect(status == 1 and "problem[MC2005]" in out and ": expected [32, 16], found [21, 16]" in out, out)
     answer = json.loads(mckpt("verify", cut, "--json")[1])
     check = [c for c in answer["checks"] if c["name"] == "model"][0]
     expect((answer["ok"], check["status"]) == (False, "fail"), f"{answer}")
     for command, status, err, there in conversions(cut):
-        expect((status, there) == (3, False) and "error[MC2011]" in err, f"{command}: {err}")
+        expect((status, there) == (3, False) and "error[MC2005]" in err, f"{command}: {err}")
 
     # A config beside the folder counts as well, as one in it does.
     inside = pathlib.Path(temporary.name, "outside", "sharded")

@@ -121,7 +121,7 @@ touch hidden/.gitattributes hidden/.git/config hidden/._pytorch_model.bin
 cp "$data/pt/one_tensor.pt" hidden/.more/state.pt
 expect 0 "$mckpt" verify hidden
 has out "not read: .more (a hidden folder)"
-has out "hidden: sound, but 1 file was not read"
+has out "hidden: sound, but 1 folder was not read"
 lacks out ".git"
 lacks out "._pytorch"
 rm -r hidden/.more

@@ -12,6 +12,12 @@ def scratch():
     return tempfile.TemporaryDirectory(prefix="mckpt_made_", dir=memory if os.access(memory, os.W_OK) else None)
 
 
+def scratch_paths():
+    """The function that gives the path of names in a scratch folder, which is there as long as the function."""
+    folder = scratch()
+    return lambda *names: os.path.join(folder.name, *names)
+
+
 def files_of(folder):
     return sorted(os.path.relpath(os.path.join(root, name), folder) for root, _, names in os.walk(folder) for name in names)
 

@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "convert/compare/checks/beside.h"
 #include "convert/compare/compare.h"
 #include "convert/compare/diff/diff.h"
 #include "convert/compare/diff/groups.h"
@@ -201,7 +200,7 @@ void write_not_compared(Output& out, const Diff& diff) {
   }
   std::vector<std::string> unread;
   for (const NotRead& n : diff.report.unread)
-    unread.push_back(n.reason == kNotLookedAt ? n.path : cat(n.path, " (", n.reason, ")"));
+    unread.push_back(n.reason.empty() ? n.path : cat(n.path, " (", n.reason, ")"));
   if (!unread.empty()) out.line(cat("not read: ", listed(unread, 5)));
 }
 

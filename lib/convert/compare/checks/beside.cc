@@ -86,10 +86,10 @@ class BesideCheck {
       if (b.kind == Beside::Kind::kCheckpoint) return look_at_checkpoint(path, name);
       if (b.kind == Beside::Kind::kJson) return look_at_json(path);
       if (!b.reason.empty() || !look_at_unknown(path, name))
-        report_.unread.push_back({name, b.reason.empty() ? code_reason(name) : b.reason});
+        report_.unread.push_back({name, b.reason.empty() ? code_reason(name) : b.reason, b.folder});
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted) throw;
-      if (is_unknown(e.code())) return report_.unread.push_back({name, e.message()});
+      if (is_unknown(e.code())) return report_.unread.push_back({name, e.message(), b.folder});
       Finding finding = to_finding(e);
       finding.file = name;
       finding.warning = b.kind == Beside::Kind::kJson;  // what the file must contain is not known here
@@ -239,7 +239,7 @@ void name_beside(const std::string& path, const Store& store, bool whole, Verify
   const std::string front = whole ? cat(path, path.ends_with('/') ? "" : "/") : "";
   for (const Beside& b : list_beside(path, &store, store.opening()))
     if (b.kind == Beside::Kind::kCheckpoint || b.kind == Beside::Kind::kUnread)
-      report.unread.push_back({front + b.path, b.reason.empty() ? std::string(kNotLookedAt) : b.reason});
+      report.unread.push_back({front + b.path, b.reason, b.folder, b.kind == Beside::Kind::kCheckpoint});
 }
 
 }  // namespace mckpt::impl

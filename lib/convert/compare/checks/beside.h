@@ -45,8 +45,6 @@ void check_beside(const std::string& path, const Store& store, const NameSet<std
 void check_beside(const std::string& path, const std::vector<Beside>& some, int threads,
                   const OpenOptions& opening, Observer& observer, VerifyReport& report);
 
-// The reason of a file that a comparison could read, and does not.
-inline constexpr std::string_view kNotLookedAt = "not compared";
 // For a comparison: lists the checkpoints beside one side's, which are not compared, and files and folders that
 // may be some and that nobody looks at, such as hidden ones. `whole`: with the path in front.
 void name_beside(const std::string& path, const Store& store, bool whole, VerifyReport& report);

@@ -14,6 +14,7 @@
 #include "hf/adapter/wrapped_model.h"
 #include "hf/config/unlike_settings.h"
 #include "hf/folder/assets.h"
+#include "hf/folder/known_tensors.h"
 #include "hf/folder/model_folder.h"
 #include "hf/model.h"
 #include "hf/quantized/dequantized_store.h"
@@ -41,10 +42,43 @@ bool is_unknown(Code code) {
          code == Code::kModuleMissing;
 }
 
-// Compares as an export does. The source of the names to compare with; empty: nothing says which tensors the
-// model has.
-std::string compare_with_assets(const Store& store, const std::string& assets, const std::string& model_dict,
-                                int threads, std::vector<Finding>& odd) {
+// The answer of opening a model under its own names: what it was compared with; or why it could not be compared, which
+// is in `odd` too if it is a fault of the config.
+struct Judged {
+  bool compared = false;
+  std::string why{};  // "": the finding says it
+};
+
+// A safetensors folder without layers of multi-token prediction is complete, and so is any other checkpoint.
+Judged judged(const Opened& opened, std::vector<Finding>& odd) {
+  const ModelFolder& folder = opened.own->folder;
+  const std::string fault = fault_of_config(folder);
+  for (const Note& n : opened.notes)
+    if (n.kind == Note::Kind::kWarning && n.text != fault && n.text != kWithoutPrediction)
+      odd.push_back({.code = Code::kUnaccounted, .message = n.text, .warning = true});
+  if (!fault.empty()) {
+    odd.push_back(finding_of(*folder.not_read));
+    odd.back().warning = true;
+  }
+  if (!opened.own->judged_by.empty()) return {.compared = true};
+  if (!fault.empty()) return {};
+  if (folder.not_read) return {.why = folder.not_read->message()};
+  if (folder.config) return {.why = no_table_text(folder)};
+  return {.why = "neither it nor the files beside it say which tensors there are"};
+}
+
+// The check of it.
+Check check_of(const Store& store, const Judged& judged, const std::vector<Finding>& odd) {
+  if (judged.compared)
+    return {.name = "model", .status = status_of(odd), .count = store.tensor_count(), .unit = "tensors"};
+  if (!judged.why.empty()) return not_compared(judged.why);
+  return {
+      .name = "model", .status = status_of(odd), .unit = "tensors", .note = "not compared with config.json"};
+}
+
+// Compares as an export does.
+Judged compare_with_assets(const Store& store, const std::string& assets, const std::string& model_dict,
+                           int threads, std::vector<Finding>& odd) {
   std::unique_ptr<Store> again = open_store(store.root(), store.opening());
   if (!has_own_names(*again)) {
     OpenAs how{.source = store.root()};
@@ -52,15 +86,12 @@ std::string compare_with_assets(const Store& store, const std::string& assets, c
     how.how.model.files = store.opening();
     const Opened opened = open_sharded(std::move(again), how);
     odd = refuse_other_model(store, opened.sharded->model());
-    return assets;
+    return {.compared = true};
   }
-  const Opened opened =
+  return judged(
       open_own(std::move(again),
-               {.source = store.root(), .assets = assets, .model_dict = model_dict, .threads = threads});
-  for (const Note& n : opened.notes)
-    if (n.kind == Note::Kind::kWarning)
-      odd.push_back({.code = Code::kUnaccounted, .message = n.text, .warning = true});
-  return opened.own->judged_by;
+               {.source = store.root(), .assets = assets, .model_dict = model_dict, .threads = threads}),
+      odd);
 }
 
 // A text of two config.json: up to five settings that differ.
@@ -137,11 +168,11 @@ void check_by_assets(const Store& store, const std::string& assets, const std::s
   try {
     if (is_adapter_alone(store)) {
       check = not_compared("the checkpoint has an adapter, and not the model that it changes");
-    } else if (compare_with_assets(store, assets, model_dict, threads, odd).empty()) {
-      check = not_compared("neither it nor the files beside it say which tensors there are");
     } else {
-      check.note = compare_settings(store, assets, odd);
-      check.status = status_of(odd);
+      const Judged found = compare_with_assets(store, assets, model_dict, threads, odd);
+      const std::string note = found.compared ? compare_settings(store, assets, odd) : "";
+      check = check_of(store, found, odd);
+      if (found.compared) check.note = note;
     }
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
@@ -154,6 +185,14 @@ void check_by_assets(const Store& store, const std::string& assets, const std::s
       odd = {finding_of(e)};
     }
   }
+  report.add(std::move(check), std::move(odd));
+}
+
+void check_own_names(const Store& store, int threads, VerifyReport& report) {
+  std::vector<Finding> odd;
+  const Opened opened =
+      open_own(open_store(store.root(), store.opening()), {.source = store.root(), .threads = threads});
+  Check check = check_of(store, judged(opened, odd), odd);
   report.add(std::move(check), std::move(odd));
 }
 

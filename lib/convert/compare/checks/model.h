@@ -21,6 +21,10 @@ struct VerifyReport;
 // the files themselves; returns whether it is one.
 bool check_model_folder(const Store& store, int threads, VerifyReport& report);
 
+// Adds the check of a checkpoint under the model's own names, with a config.json beside it: opened as an export opens
+// it, which compares names and shapes with the model of the config. Throws what tensors of another model throw.
+void check_own_names(const Store& store, int threads, VerifyReport& report);
+
 // Adds the check of a checkpoint of any kind against the model of a folder `assets`: the names and shapes
 // that an export asks for. Files of Megatron's ranks have the check "ranks" instead. `model_dict`: the dict
 // of a save that is the model, as in OwnModelOptions; empty: it is found.
@@ -29,7 +33,7 @@ bool check_model_folder(const Store& store, int threads, VerifyReport& report);
 //   pass  model    24 tensors      config.json has them all; names and shapes, not the settings of config.json
 //   warn  model    24 tensors      the same, but the checkpoint's own config.json has another rope_theta
 //   FAIL  model    23 tensors      tensors against config.json
-//         problem[MC2005]: the checkpoint lacks 1 tensor of the model: model.norm.weight
+//         problem[MC2005]: the tensors and the model do not match: 1 missing: model.norm.weight
 void check_by_assets(const Store& store, const std::string& assets, const std::string& model_dict,
                      int threads, VerifyReport& report);
 

@@ -15,6 +15,7 @@
 #include "io/file/folder.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
+#include "mappings/model/accounting.h"
 
 namespace mckpt::impl {
 
@@ -34,13 +35,11 @@ Check not_compared(std::string_view why) {
 
 namespace {
 
-// The differences between a model's tensors and the tensors that its class expects.
-struct Misfits {
-  std::vector<std::string> missing, shapes, extra;
-};
-
-Misfits misfits_of(std::span<const KnownTensor> expected, const Store& store) {
-  Misfits out;
+// `path`, `name`: of the folder and its class.
+std::vector<Finding> misfits_of(std::span<const KnownTensor> expected, const Store& store,
+                                const std::string& name, const std::string& path) {
+  Mismatches mismatches;
+  std::vector<std::string_view> extra;
   NameMap<std::string_view, std::span<const i64>> stored;
   NameSet<std::string_view> names;
   for (i64 t = 0; t < store.tensor_count(); t++) stored.emplace(store.name(t), store.dims(t));
@@ -48,30 +47,19 @@ Misfits misfits_of(std::span<const KnownTensor> expected, const Store& store) {
     names.insert(t.name);
     const auto at = stored.find(t.name);
     if (at == stored.end())
-      out.missing.push_back(escaped(t.name));
+      mismatches.missing(t.name);
     else if (t.dims && !std::ranges::equal(*t.dims, at->second))
-      out.shapes.push_back(cat(escaped(t.name), ": expected ", dims_to_string(*t.dims), ", found ",
-                               dims_to_string(at->second)));
+      mismatches.wrong_shape(t.name, dims_to_string(*t.dims), "", dims_to_string(at->second));
   }
   for (i64 t = 0; t < store.tensor_count(); t++)
-    if (!names.contains(store.name(t)) && !is_computed(store.name(t))) out.extra.emplace_back(store.name(t));
-  return out;
-}
-
-std::vector<Finding> findings_of(const Misfits& misfits, const std::string& name, const std::string& path) {
+    if (!names.contains(store.name(t)) && !is_computed(store.name(t))) extra.emplace_back(store.name(t));
   std::vector<Finding> out;
-  auto add = [&](Code code, std::string what, std::span<const std::string> lines) {
-    Error e(code, std::move(what));
-    out.push_back(finding_of(e.file(path).each_note(lines).help(
-        "compare architectures in config.json with the tensors, which `mckpt ls` lists")));
-  };
-  if (!misfits.missing.empty())
-    add(Code::kUnaccounted,
-        cat("the folder lacks ", counted(std::ssize(misfits.missing), "tensor"), " of the class ", name),
-        misfits.missing);
-  if (!misfits.shapes.empty())
-    add(Code::kSourceShape, cat("tensors do not have the shapes of the class ", name), misfits.shapes);
-  const std::vector<std::string_view> extra(misfits.extra.begin(), misfits.extra.end());
+  if (!mismatches.empty())
+    out.push_back(finding_of(
+        mismatches.error()
+            .file(path)
+            .prefix(cat("class ", name, ": "))
+            .help("compare architectures in config.json with the tensors, which `mckpt ls` lists")));
   if (!extra.empty())
     out.push_back(
         {.code = Code::kUnaccounted,
@@ -98,7 +86,7 @@ void check_class(const Store& store, const ModelFolder& folder, VerifyReport& re
     return;
   }
   std::vector<Finding> found =
-      findings_of(misfits_of(expected, *weights), escaped(folder.config->architecture), store.root());
+      misfits_of(expected, *weights, escaped(folder.config->architecture), store.root());
   for (const Note& n : notes)
     if (n.kind == Note::Kind::kWarning)
       found.push_back({.code = Code::kUnaccounted, .message = n.text, .warning = true});

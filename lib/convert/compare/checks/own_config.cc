@@ -42,8 +42,8 @@ void check_shards(const Store& store, int threads, VerifyReport& report) {
                .warning = true}});
 }
 
-// Throws kUnaccounted for an output layer with values of its own beside the one embedding that config.json, in
-// `folder`, ties it to.
+// Throws kUnaccounted for an output layer with values of its own beside the one embedding that config.json ties it
+// to. `folder`: of the config, if it is around the checkpoint.
 void refuse_unlike_head(const Store& store, const std::string& folder, int threads) {
   std::vector<i64> heads, embeddings;
   for (i64 t = 0; t < store.tensor_count(); t++) {
@@ -59,10 +59,8 @@ void refuse_unlike_head(const Store& store, const std::string& folder, int threa
     return;
   const std::pair<i64, i64> pair(head, embedding);
   if (have_same_bytes(store, std::span(&pair, 1), threads)[0]) return;
-  throw Error(Code::kUnaccounted, "the output layer differs from the embedding, though the model ties them")
-      .file(store.root())
-      .tensor(store.name(head))
-      .note(cat("the tie is that of ", escaped(folder, 4096), "/config.json"));
+  const std::string unlike = unlike_tie(store.name(head), store.name(embedding));
+  throw unlike_ties({&unlike, 1}, folder).file(store.root());
 }
 
 // Whether the tensors are the model of the folder with the config: a DCP folder, files of ranks, all shards of a
@@ -93,19 +91,14 @@ bool has_weights(const Store& store) {
   return false;
 }
 
-// Opens the files as an export does, which compares names and shapes with the model of the folder. Throws what
-// tensors of another model throw; says what could not be compared.
+// Throws what tensors of another model throw; says what could not be compared.
 void check_saved(const Store& store, int threads, VerifyReport& report) {
-  std::string why = "neither it nor the files beside it say which tensors there are";
   try {
-    const Opened opened =
-        open_own(open_store(store.root(), store.opening()), {.source = store.root(), .threads = threads});
-    if (!opened.own->judged_by.empty()) return;
+    check_own_names(store, threads, report);
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted || is_of_config(e.code())) throw;
-    why = e.message();
+    report.add(not_compared(e.message()), {});
   }
-  report.add({.name = "model", .unit = "tensors", .note = cat("not compared with config.json: ", why)}, {});
 }
 
 }  // namespace
@@ -119,14 +112,11 @@ void check_own_config(const Store& store, int threads, VerifyReport& report) {
     if (own_names) {
       if (store.driver().open_ended) return check_shards(store, threads, report);
       const ModelFolder folder = find_model_folder(store, store.root(), std::nullopt);
-      if (folder.tied.value_or(false)) refuse_unlike_head(store, folder.path, threads);
+      if (folder.tied.value_or(false)) refuse_unlike_head(store, folder.around ? folder.path : "", threads);
       if (!folder.path.empty() && is_of_folder(store) && has_weights(store))
         check_saved(store, threads, report);
       else if (!folder.path.empty() && is_beside_others(store))
-        report.add({.name = "model",
-                    .unit = "tensors",
-                    .note = "not compared with config.json: other torch files are beside pytorch_model.bin"},
-                   {});
+        report.add(not_compared("other torch files are beside pytorch_model.bin"), {});
       return;
     }
     if (own_assets(store).empty()) return;

@@ -6,10 +6,9 @@ namespace mckpt::impl {
 class Store;
 struct VerifyReport;
 
-// Adds the check if the checkpoint is not what its own config.json says, or the config says nothing: an export
-// would be refused. A config that fits is one of the assets, and no other line. Files of ranks under a model's own
-// names are compared with the config that a training program put beside them; where that is not possible, the check
-// says why.
+// Adds the check if the checkpoint is not what its own config.json says: an export would be refused. Checkpoints under
+// a model's own names have it too if the config fits, or is not compared; of others a config that fits is one of the
+// assets, and no other line.
 void check_own_config(const Store& store, int threads, VerifyReport& report);
 
 }  // namespace mckpt::impl

@@ -127,12 +127,10 @@ std::string diff_verdict(const Diff& diff) {
   const std::string_view beyond = c.alike > 0 ? " beyond the tolerance" : "";
   std::string out;
   if (diff.equal) {
-    const i64 unread = std::ssize(diff.report.unread);
+    const std::string unread = counted_unread(diff.report.unread);
     return cat("equal: ", all == 1 ? "the " : "all ", counted(all, "tensor"),
                of.empty() ? " and everything else that was compared" : of,
-               unread == 0
-                   ? ""
-                   : cat(", but ", counted(unread, "file"), unread == 1 ? " was" : " were", " not read"));
+               unread.empty() ? "" : cat(", but ", unread, " not read"));
   }
   if (all == c.unread)
     out = "no tensor could be compared";

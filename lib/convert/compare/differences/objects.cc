@@ -3,7 +3,9 @@
 #include "convert/compare/differences/objects.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
+#include <utility>
 
 #include "convert/compare/differences/one_side.h"
 #include "convert/facts/kept_args.h"
@@ -40,6 +42,7 @@ class Side {
         std::string own = name;  // two objects of one name are two all the same
         for (int n = 2; !names_.emplace(own, static_cast<i64>(f)).second; n++) own = cat(name, "#", n);
       }
+    for (const Object& o : side.store.objects()) objects_of_[{o.file, o.record_offset}]++;
   }
 
   bool is_made() const { return side_.translated; }
@@ -47,6 +50,11 @@ class Side {
   const Object* record(i64 index) const { return side_.facts.object(side_.facts.all[index]); }
   i32 file(i64 index) const { return record(index) ? record(index)->file : -1; }
   const Store& store() const { return side_.store; }
+  // Whether the record of the object has other objects too, as the pickle of a file of torch.save has.
+  bool is_shared(const Object& o) const {
+    auto at = objects_of_.find({o.file, o.record_offset});
+    return at != objects_of_.end() && at->second > 1;
+  }
   // Null if the format cannot unpickle it.
   std::shared_ptr<const PickleValue> value(i64 index) const {
     return side_.facts.value(side_.facts.all[index]);
@@ -78,6 +86,7 @@ class Side {
   const ObjectSide& side_;
   StoreFiles files_;
   NameMap<std::string, i64> names_;
+  std::map<std::pair<i32, i64>, i64> objects_of_;  // by the place of a record
 };
 
 // Whether the store, or what it is a view of, is in the folder of this iteration.
@@ -183,12 +192,13 @@ class Objects {
   }
 
   // Equal bytes need not be parsed, unless the record is a bare pickle: it can refer to storages elsewhere in its
-  // file.
+  // file. A record of several objects would be read for each of them, and is parsed once.
   // `side`: whose bytes are read.
   bool same_bytes(i64 expected, i64 found, const Side*& side) const {
     const Object *a = expected_.record(expected), *b = found_.record(found);
     if (!a || !b || a->file < 0 || b->file < 0 || a->record_bytes <= 0 || a->record_bytes != b->record_bytes)
       return false;
+    if (expected_.is_shared(*a) || found_.is_shared(*b)) return false;
     side = &found_;
     const auto mine = found_.bytes(*b);
     side = &expected_;

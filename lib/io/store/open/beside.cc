@@ -82,10 +82,13 @@ class BesideList {
     own_.insert(std::move(path));
   }
 
-  void add(std::string path, Beside::Kind kind, std::string reason = "") {
+  void add(std::string path, Beside::Kind kind, std::string reason = "", bool folder = false) {
     if (full_) return;
     if (list_.size() == kMostEntries) return stop(path);
-    list_.push_back({std::move(path), kind, std::move(reason)});
+    list_.push_back({std::move(path), kind, std::move(reason), folder});
+  }
+  void add_folder(std::string path, Beside::Kind kind, std::string reason = "") {
+    add(std::move(path), kind, std::move(reason), true);
   }
 
   void stop(const std::string& path) {
@@ -101,7 +104,7 @@ class BesideList {
       if (depth == kMostDepth) throw Error(Code::kBadPath, "folders are nested too deep");
       entries = folder_.entries(name);
     } catch (const Error& e) {
-      return add(name.empty() ? "." : name, Beside::Kind::kUnread, e.message());
+      return add_folder(name.empty() ? "." : name, Beside::Kind::kUnread, e.message());
     }
     // A folder that a link here leads to as well is named by its own name.
     auto is_linked = [&](const FolderEntry& e) {
@@ -128,10 +131,10 @@ class BesideList {
     if (!e.folder) return;
     try {
       if (std::ranges::any_of(folder_.entries(path), is_loadable))
-        add(path, Beside::Kind::kUnread, "a hidden folder");
+        add_folder(path, Beside::Kind::kUnread, "a hidden folder");
     } catch (const Error& error) {
       // Others are folders of tools that nobody else may list.
-      if (error.is_of_the_moment()) add(path, Beside::Kind::kUnread, error.message());
+      if (error.is_of_the_moment()) add_folder(path, Beside::Kind::kUnread, error.message());
     }
   }
 
@@ -143,16 +146,16 @@ class BesideList {
     }
     // The iterations of a training run are checkpoints of their own; the one that was opened is one of them.
     if (is_iteration_folder(name) && is_iteration_folder(chosen_))
-      return add(path, Beside::Kind::kOther, "another iteration");
+      return add_folder(path, Beside::Kind::kOther, "another iteration");
     if (visited_.size() >= kMostEntries) return stop(path);
     // A link may lead to a folder a second time, also to one that the walk is in.
     if (!visited_.insert(real_path_of(joined(folder_.path(), path))).second) return;
     if (chosen_.starts_with("snapshots/"))
       return;  // of a hub cache: other revisions, and the cache's own files
     try {
-      if (is_checkpoint_folder(folder_, path)) return add(path, Beside::Kind::kCheckpoint);
+      if (is_checkpoint_folder(folder_, path)) return add_folder(path, Beside::Kind::kCheckpoint);
     } catch (const Error& e) {
-      return add(path, Beside::Kind::kUnread, e.message());
+      return add_folder(path, Beside::Kind::kUnread, e.message());
     }
     walk(path, depth + 1);
   }

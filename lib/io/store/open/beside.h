@@ -32,6 +32,7 @@ struct Beside {
   std::string path;  // relative to the folder
   Kind kind = Kind::kOther;
   std::string reason{};  // why it is not read, if its name does not show that: "a broken link"
+  bool folder = false;
 };
 
 // Everything beside the store's files, folder by folder, in natural order. `path`: the path that was opened;

@@ -54,8 +54,8 @@ class Collector {
     fields(r, v.at(1));
   }
 
-  // One dict without tensors is one object. Where a part of it was read with the tensor, each other part
-  // stands for itself.
+  // Each attribute stands for itself, whatever else the tensor carries: equal ones have equal names on both sides
+  // of a comparison. A state without entries, as a class may give itself, is one object.
   void fields(const TorchCall& r, PickleValue v) {
     if (v.is_none() || (v.is(Kind::kDict) && v.size() == 0)) return;
     const std::span<const std::string_view> placing = placing_fields(r);
@@ -66,9 +66,7 @@ class Collector {
       return is_flag(e, kIsParameter) || is_flag(e, kIsBuffer) || (of_buffer && is_flag(e, kPersistent)) ||
              std::ranges::find(placing, e.key.text()) != placing.end();
     };
-    bool any = false;
-    for (PickleEntry e : v.entries()) any = any || was_read(e);
-    if (!any) return out_.push_back({std::string(kAttributes), v});
+    if (!v.is(Kind::kDict)) return out_.push_back({std::string(kAttributes), v});
     for (PickleEntry e : v.entries())
       if (!was_read(e)) out_.push_back({cat(kAttributes, ".", key_name(e.key)), e.value});
   }

@@ -29,10 +29,10 @@ constexpr i64 kMany = i64{1} << 40;  // counts stop there
 // Names of one tensor by way of shared containers: real files have a few, a file made of doubled dicts has
 // 2^40.
 constexpr i64 kMostNames = 8, kSpareNames = 1000;
-// In a real file names are no longer than the pickle, and where many values are not tensors (the steps of an
-// optimizer) each comes with some.
-constexpr i64 kNameBytes = i64{4} << 20;
-constexpr i64 kObjects = i64{1} << 16, kBytesPerObject = 128;
+// Values that are not tensors are the steps of an optimizer, each beside some tensors, and the attributes of
+// parameters, of which one takes few bytes of a pickle that names it once, and its tensor's name of the names here.
+constexpr i64 kNameBytes = i64{4} << 20, kNameBytesPerByte = 4;
+constexpr i64 kObjects = i64{1} << 16, kBytesPerObject = 32;
 
 // A number as Python compares keys: 1, True and 1.0 are one key, and so are 0.0 and -0.0. A float beyond the
 // integers of 64 bits equals no other kind of number. Nothing for a NaN, which equals no key, not even itself.
@@ -250,7 +250,7 @@ std::string TorchWalk::unique_name(NameSet<std::string>& taken) {
     for (int n = 2; !taken.insert(name).second; n++) name = cat(escaped_name, "#", n);
   }
   name_bytes_ += static_cast<i64>(name.size());
-  if (i64 most = kNameBytes + table_.pickle_->stored_bytes(); name_bytes_ > most)
+  if (i64 most = kNameBytes + kNameBytesPerByte * table_.pickle_->stored_bytes(); name_bytes_ > most)
     throw Error(Code::kPickleLimit, "the names of all tensors together are too long")
         .expected(cat("at most ", most, " bytes"));
   return name;

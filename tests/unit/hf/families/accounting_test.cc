@@ -60,8 +60,7 @@ TEST(Accounting, NamesEverythingThatDoesNotMatchAtOnce) {
         "decoder.layers.2.mlp.experts.linear_fc1.weight7",
         "missing: model.norm.weight, for decoder.final_layernorm.weight",
         "unmatched: model.final_norm.weight is read by no parameter (unexpected)",
-        "wrong shape: model.layers.0.mlp.gate.weight: the config requires [16, 96] (experts hidden), the "
-        "file has [8, 96]",
+        "wrong shape: model.layers.0.mlp.gate.weight: expected [16, 96] (experts hidden), found [8, 96]",
         "wrong type: model.layers.0.input_layernorm.weight: a floating-point type is expected, not int32"})
     EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
 }

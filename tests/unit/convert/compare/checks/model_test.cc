@@ -53,7 +53,8 @@ TEST(ModelCheck, FailsWithoutATensorOfTheClass) {
       GoldenShapes less = model.tensors;
       less.erase(name);
       EXPECT_EQ(checked(model.config, less),
-                cat("fail; MC2005 the folder lacks 1 tensor of the class ", model.name, "; ", name));
+                cat("fail; MC2005 class ", model.name,
+                    ": the tensors and the model do not match: 1 missing; missing: ", name));
     }
 }
 
@@ -72,7 +73,7 @@ TEST(ModelCheck, FailsForAnotherHead) {
   EXPECT_EQ(checked(model.with_class("LlamaForCausalLM"), model.tensors).substr(0, 5), "fail;");
   GoldenShapes rows = model.tensors;
   rows["score.weight"][0]++;
-  EXPECT_EQ(checked(model.config, rows).find("fail; MC2011"), 0u);
+  EXPECT_EQ(checked(model.config, rows).find("fail; MC2005"), 0u);
 }
 
 TEST(ModelCheck, DoesNotJudgeAClassThatNobodyKnows) {
