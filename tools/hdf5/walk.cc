@@ -69,7 +69,7 @@ void visit_object(Walk& walk, const std::string& path, haddr_t address) {
   if (H5Oget_info2(object, &info, H5O_INFO_NUM_ATTRS) < 0) {
     walk.out.fault(path, Blame::kDamaged, library_words());
   } else if (info.num_attrs > 0) {
-    answer_attributes(walk.out, path, object);
+    answer_attributes(walk.out, walk.effort, path, object);
   }
   if (group) visit_group(walk, path, object);
 }
@@ -116,7 +116,7 @@ void answer_file(Answer& out, hid_t file) {
     return out.fault("", Blame::kDamaged, library_words());
   Walk walk{out, Effort(input_bytes()), file};
   walk.groups.insert(info.addr);
-  answer_attributes(out, "", root);
+  answer_attributes(out, walk.effort, "", root);
   visit_group(walk, "", root);
 }
 

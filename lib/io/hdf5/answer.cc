@@ -98,7 +98,7 @@ class Parser {
         dataset(out_.datasets.emplace_back());
         return true;
       case Record::kAttribute:
-        out_.attributes.push_back({name(), name(), text(), text()});
+        out_.attributes.push_back({name(), name(), text(), text(), text(), text()});
         return true;
       case Record::kOther: {
         Hdf5Other& other = out_.others.emplace_back();

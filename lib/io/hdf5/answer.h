@@ -56,9 +56,11 @@ struct Hdf5Dataset {
   std::vector<Hdf5Mapping> mappings;
 };
 
-// An attribute of a group or dataset, printed.
+// An attribute of a group or dataset, printed, and its whole value: `bytes`, of which `layout` says what they are;
+// "" if they are not known.
 struct Hdf5Attribute {
   std::string owner, name, type, value;
+  std::string layout, bytes;
 };
 // Anything that is not a tensor: strings, compounds, and so on.
 struct Hdf5Other {

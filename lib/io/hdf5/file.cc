@@ -3,6 +3,7 @@
 #include "io/hdf5/file.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
@@ -10,6 +11,9 @@
 #include "io/hdf5/chunks.h"
 #include "io/hdf5/helper.h"
 #include "io/hdf5/layout.h"
+#include "io/json/json.h"
+#include "io/pickle/pickle.h"
+#include "io/pickle/write/writer.h"
 #include "io/store/finding.h"
 #include "io/store/open/format_ids.h"
 #include "io/store/open/sniff.h"
@@ -40,6 +44,7 @@ class Hdf5Store final : public Store {
   }
 
   Chunk chunk(i64 tensor, i64 index) const override;
+  std::shared_ptr<const PickleValue> object(i64 index) const override;
   ChunkData resolve(i64 tensor, i64 index) const override;
 
  private:
@@ -50,14 +55,17 @@ class Hdf5Store final : public Store {
   void add_objects(const Hdf5Answer& answer);
   void add_links(const Hdf5Answer& answer, const std::vector<Hdf5Dataset>& datasets);
   void add_finding(Error& e, std::string_view name, bool warning = false);
-  void add_object(std::string name, std::string summary) {
+  // `value` is a pickle; "" if the value is not known.
+  void add_object(std::string name, std::string summary, std::string value = "") {
     objects_.push_back({std::move(name), 0, 0, 0, std::move(summary)});
+    values_.push_back(std::move(value));
   }
 
   InputFile file_;
   i64 superblock_;
   std::vector<Hdf5Dataset> datasets_;
   std::vector<DType> dtypes_;
+  std::vector<std::string> values_;  // of the objects
 };
 
 // The error that a fault is: damaged, or not supported. "bad version number" means that only a later
@@ -80,6 +88,43 @@ std::string attribute_summary(const Hdf5Attribute& a) {
   if (a.type.empty()) return escaped(a.value);
   if (a.type == "str") return cat("str '", escaped(a.value), "'");
   return cat(escaped(a.type), " ", escaped(a.value));
+}
+
+// A text, or bytes where it is none.
+void write_text(PickleWriter& to, std::string_view text) {
+  if (is_utf8(text))
+    to.text(text);
+  else
+    to.bytes({reinterpret_cast<const u8*>(text.data()), text.size()});
+}
+
+// The value as Python has it: a text, a number, or a pair of a layout and bytes. "" if it is not known whole.
+std::string pickled_value(const Hdf5Attribute& a) {
+  if (a.layout.empty()) return "";
+  PickleWriter out;
+  i64 number = 0;
+  double real = 0;
+  const char *begin = a.value.data(), *end = begin + a.value.size();
+  if (a.layout == "str") {
+    write_text(out, a.bytes);
+  } else if (a.type == "bool") {
+    out.boolean(a.value == "True");
+  } else if (a.type == "int" && std::from_chars(begin, end, number).ec == std::errc()) {
+    out.integer(number);
+  } else if (a.type == "float" && std::from_chars(begin, end, real).ec == std::errc()) {
+    out.real(real);
+  } else {
+    write_text(out, a.layout);
+    out.bytes({reinterpret_cast<const u8*>(a.bytes.data()), a.bytes.size()});
+    out.op(Op::kTuple2);
+  }
+  return out.finish();
+}
+
+std::string pickled_text(std::string_view text) {
+  PickleWriter out;
+  write_text(out, text);
+  return out.finish();
 }
 
 // The path that a soft link means: from the root, or from the group that it is in.
@@ -156,7 +201,7 @@ void Hdf5Store::add_faults(const std::vector<Hdf5Fault>& faults) {
   }
 }
 
-// Attributes of the root are facts of the file.
+// Attributes of the root are facts of the file, too.
 void Hdf5Store::add_objects(const Hdf5Answer& answer) {
   for (const Hdf5Other& other : answer.others) {
     add_object(other.name, escaped(other.what));
@@ -166,10 +211,8 @@ void Hdf5Store::add_objects(const Hdf5Answer& answer) {
     add_finding(e, other.name, true);
   }
   for (const Hdf5Attribute& a : answer.attributes) {
-    if (a.owner.empty())
-      add_fact(a.name, a.value);
-    else
-      add_object(cat(a.owner, "@", a.name), attribute_summary(a));
+    if (a.owner.empty()) add_fact(a.name, a.value);
+    add_object(cat(a.owner, "@", a.name), attribute_summary(a), pickled_value(a));
   }
 }
 
@@ -180,7 +223,7 @@ void Hdf5Store::add_links(const Hdf5Answer& answer, const std::vector<Hdf5Datase
   for (const Hdf5Dataset& d : datasets) names.insert(d.name);
   for (const Hdf5Other& other : answer.others) names.insert(other.name);
   for (const Hdf5Link& link : answer.links) {
-    add_object(link.name, cat("a soft link to ", escaped(link.target)));
+    add_object(link.name, cat("a soft link to ", escaped(link.target)), pickled_text(link.target));
     if (names.contains(link_target(link))) continue;
     Error e(Code::kBadHdf5, "a soft link leads to nothing: its target is missing");
     add_finding(e.found(escaped(link.target)), link.name, true);
@@ -195,6 +238,14 @@ Chunk Hdf5Store::chunk(i64 tensor, i64) const {
           .file = 0,
           .record_offset = in_place ? superblock_ + d.offset : -1,
           .record_bytes = stored_bytes(d)};
+}
+
+std::shared_ptr<const PickleValue> Hdf5Store::object(i64 index) const {
+  const std::string& value = values_[index];
+  if (value.empty()) return nullptr;
+  std::shared_ptr<const Pickle> pickle = Pickle::own({value.begin(), value.end()});
+  auto root = std::make_shared<PickleValue>(pickle->root());
+  return {root.get(), [pickle, root](const PickleValue*) {}};
 }
 
 ChunkData Hdf5Store::resolve(i64 tensor, i64) const {

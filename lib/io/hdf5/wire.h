@@ -12,13 +12,14 @@
 
 namespace mckpt::impl::hdf5_wire {
 
-inline constexpr std::string_view kMagic = "mckpt-hdf5 answer 1\n";
+inline constexpr std::string_view kMagic = "mckpt-hdf5 answer 2\n";
 
 enum class Record : std::uint8_t {
   kGroup = 'G',    // name, address
   kDataset = 'D',  // name, address, type, dimensions, fill value (text; empty: zeros), storage
-  kAttribute =
-      'A',  // name of the object ("": the root), name, type ("int", "float", "bool", "str", "": none), value
+  // Name of the object ("": the root), name, type ("int", "float", "bool", "str", "": none), value, and the
+  // whole value to compare by: what its bytes are ("": they are not here), and the bytes.
+  kAttribute = 'A',
   kOther = 'O',     // name, 1 where values were left out or 0, what it is: something that is not a tensor
   kSoftLink = 'S',  // name, target
   kFault = 'F',     // name ("": the file), Blame, words

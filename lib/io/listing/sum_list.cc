@@ -1,10 +1,11 @@
-// Takes the lines of a list apart. Lines that are none are passed over, as sha256sum does.
+// Takes the lines of a list apart. Lines without a sum are passed over, as sha256sum does.
 #include "io/listing/sum_list.h"
 
 #include <algorithm>
 #include <array>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "io/file/folder.h"
 #include "io/store/findings.h"
 
@@ -27,26 +28,50 @@ std::string unescaped(std::string_view name) {
   return out;
 }
 
-// "9c1f...  name" and "9c1f... *name" of sha256sum, "SHA256 (name) = 9c1f..." of BSD. False for other lines.
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+void skip_blanks(std::string_view& text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+}
+
+// "9c1f...  name" and "9c1f... *name" of sha256sum, "9c1f... name" of BSD's -r, "SHA256 (name) = 9c1f..." of BSD and
+// "SHA256(name)= 9c1f..." of openssl, with blanks before it. False for other lines.
 bool parse_line(std::string_view line, KeptSum& sum) {
+  skip_blanks(line);
   const bool odd_name = line.starts_with('\\');
   if (odd_name) line.remove_prefix(1);
-  constexpr std::string_view kBsd = "SHA256 (", kEnd = ") = ";
+  constexpr std::string_view kBsd = "SHA256";
   if (line.starts_with(kBsd)) {
-    const std::size_t end = line.rfind(kEnd);
-    if (end == line.npos) return false;
-    sum.file = line.substr(kBsd.size(), end - kBsd.size());
-    sum.hex = as_sha256(line.substr(end + kEnd.size()));
+    line.remove_prefix(kBsd.size());
+    if (line.starts_with(' ')) line.remove_prefix(1);
+    const std::size_t end = line.rfind(')');
+    if (!line.starts_with('(') || end == line.npos) return false;
+    sum.file = line.substr(1, end - 1);
+    line.remove_prefix(end + 1);
+    skip_blanks(line);
+    if (!line.starts_with('=')) return false;
+    line.remove_prefix(1);
+    skip_blanks(line);
+    sum.hex = as_sha256(line);
   } else {
-    if (line.size() < kSha256Digits + 3 || line[kSha256Digits] != ' ') return false;
-    const char mark = line[kSha256Digits + 1];
-    if (mark != ' ' && mark != '*') return false;
-    sum.file = line.substr(kSha256Digits + 2);
+    if (line.size() < kSha256Digits + 2 || !is_blank(line[kSha256Digits])) return false;
     sum.hex = as_sha256(line.substr(0, kSha256Digits));
+    line.remove_prefix(kSha256Digits + 1);
+    if (line.size() > 1 && (line.front() == ' ' || line.front() == '*')) line.remove_prefix(1);
+    sum.file = line;
   }
   if (odd_name) sum.file = unescaped(sum.file);
   if (sum.file.starts_with("./")) sum.file.erase(0, 2);
   return !sum.hex.empty() && !sum.file.empty();
+}
+
+// A line that has a sum of another kind, or that was cut off or changed. The digits of an MD5 are the fewest.
+bool seems_a_sum(std::string_view line) {
+  constexpr std::size_t kFewest = 32;
+  skip_blanks(line);
+  if (line.starts_with('\\')) line.remove_prefix(1);
+  const std::size_t digits = std::min(line.find_first_not_of("0123456789abcdefABCDEF"), line.size());
+  return digits >= kFewest || line.starts_with("SHA256 (") || line.starts_with("SHA256(");
 }
 
 }  // namespace
@@ -95,7 +120,17 @@ void add_lines(std::string_view text, const std::string& name, std::vector<KeptS
     if (!parse_line(line, sum)) {
       const std::string own = name.substr(name.rfind('/') + 1);
       sum.hex = as_sha256(line), sum.file = own.substr(0, own.rfind('.'));
-      if (sum.hex.empty()) continue;  // as sha256sum does: a page of text may have the lines among others
+      if (sum.hex.empty()) {
+        // A page of text may have the lines among others.
+        if (seems_a_sum(line))
+          findings.add(
+              {.code = Code::kBadCard,
+               .file = name,
+               .message = cat("this line is not as sha256sum writes one, so nothing was compared with it: ",
+                              escaped(line, 100)),
+               .warning = true});
+        continue;
+      }
     }
     try {
       check_inside_name(sum.file);

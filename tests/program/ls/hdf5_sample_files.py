@@ -27,7 +27,7 @@ for name, wanted in json.load(open(os.path.join(DATA, "expected.json"))).items()
         sys.exit(f"FAILED: offsets {places}")
     look = json.loads(ask("inspect", "--json", path))
     objects = {o["name"]: o["summary"] for o in look["objects"]}
-    if objects != {"names": "strings", "alias": "a soft link to /encoder/sparse",
+    if objects != {"names": "strings", "@model": "str 'tiny'", "@step": "int 12", "alias": "a soft link to /encoder/sparse",
                    "encoder/layer.0/contiguous@units": "str 'none'"}:
         sys.exit(f"FAILED: objects {objects}")
     if look["facts"] != {"model": "tiny", "step": "12"}:

@@ -135,6 +135,20 @@ with open(path("empty.sha256"), "w") as f:
     f.write("nothing\n")
 run(3, "verify", top, "--card", path("empty.sha256"))
 
+# Lines as other programs write them; sha256sum -c reads all but the last two, which are told, because nothing is compared with them.
+top = copied("lines")
+WRONG, FILE = "0" * 64, WEIGHTS[0]
+for line in (f"  {WRONG}  {FILE}", f"{WRONG} {FILE}", f"{WRONG}\t {FILE}", f"SHA256({FILE})= {WRONG}", f"SHA256 ({FILE})={WRONG}"):
+    with open(os.path.join(top, "SHA256SUMS"), "w") as f:
+        f.write(f"{sha256('config.json')}  config.json\n{line}\n")
+    for options in ([], ["--card", os.path.join(top, "SHA256SUMS")]):
+        has(run(1, "verify", top, *options), f"{FILE}: the file's SHA-256 is", line)
+for line in (sha256(FILE)[:40], f"{'0' * 128}  {FILE}"):
+    with open(os.path.join(top, "SHA256SUMS"), "w") as f:
+        f.write(f"{sha256('config.json')}  config.json\n{line}\n")
+    for options in ([], ["--card", os.path.join(top, "SHA256SUMS")]):
+        has(run(0, "verify", top, *options), "warning[MC1012]: SHA256SUMS: this line is not as sha256sum writes one" if not options else "warning[MC1012]", line)
+
 # Names that lead out of the folder are followed nowhere; the sum of a file that has none of its own lines is of its name.
 top = copied("odd")
 with open(os.path.join(top, "SHA256SUMS"), "w") as f:
@@ -161,4 +175,4 @@ for n in range(1, 200):
     expect(told, f"readdir {n} fails: {result.returncode}: {result.stdout[-400:]}{result.stderr[-300:]}")
     if n >= calls:
         break
-finish(60)
+finish(90)

@@ -32,7 +32,13 @@ std::vector<u8> every_record() {
       .numbers({0, 600, 8, 0})
       .numbers({1, 608, 8, 0});
   b.dataset("g/i", {1}).byte(1).text("1234");
-  b.record(Record::kAttribute).text("").text("step").text("int").text("7");
+  b.record(Record::kAttribute)
+      .text("")
+      .text("step")
+      .text("int")
+      .text("7")
+      .text("int64")
+      .text(std::string("\7\0\0\0\0\0\0\0", 8));
   b.record(Record::kOther).text("s").byte(0).text("strings");
   b.record(Record::kSoftLink).text("l").text("/s");
   b.record(Record::kFault).text("x").byte(1).text("a virtual dataset");
@@ -54,6 +60,8 @@ TEST(Hdf5Answer, IsTakenApart) {
   EXPECT_EQ(a.datasets[1].chunks[1].offset, 608);
   EXPECT_EQ(a.datasets[2].compact.size(), 4u);
   EXPECT_EQ(a.attributes[0].value, "7");
+  EXPECT_EQ(a.attributes[0].layout, "int64");
+  EXPECT_EQ(a.attributes[0].bytes.size(), 8u);
   EXPECT_EQ(a.others[0].what, "strings");
   EXPECT_EQ(a.links[0].target, "/s");
   EXPECT_EQ(a.faults[0].words, "a virtual dataset");
