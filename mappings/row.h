@@ -56,6 +56,7 @@ struct Row {
   // that module gathers the parameter too: kOwnLayer, or a whole name, "decoder.layers.{L}.mixer". Where the
   // row has no {L}, it is that module of every layer.
   std::string_view gathered_with{};
+  bool stateless = false;  // its module saves no extra state in torch_dist, though its name does not show it
 
   bool expert() const { return megatron.find("{E}") != std::string_view::npos; }
   // Whether the parameter is of Megatron's SequentialMLP: each expert is a module of its own, which counts

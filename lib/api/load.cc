@@ -22,6 +22,7 @@
 #include "live/load/block_loader.h"
 #include "live/load/tensor_load.h"
 #include "mappings/model/run_setup.h"
+#include "mappings/model/stages.h"
 
 namespace mckpt {
 
@@ -148,9 +149,7 @@ Loaded load_rank(const std::string& path, const RankToLoad& what, Observer* obse
     OpeningDevice device(what.how, true);
     const impl::Grid grid = impl::grid_of(what.grid);
     const impl::ValueOptions values = impl::value_options(what.values);
-    std::optional<impl::LayerPattern> groups;
-    if (!what.hybrid_pattern.empty())
-      groups = impl::parse_pattern(what.hybrid_pattern, impl::Dialect::kGrouped);
+    const std::optional<impl::LayerPattern> groups = impl::given_pattern(what.hybrid_pattern, grid.pp);
     impl::HfModel model = impl::open_hf_model(path, impl::model_options(what.model, {{path}}));
     impl::refuse_unlike_copies(model, device.threads().threads);
     impl::TensorLoad plan = impl::plan_rank(model, {.grid = grid,

@@ -58,6 +58,15 @@ void state_fields(What& o, FieldVisitor& v, FieldDoors doors) {
     o.any_model);
 }
 
+// The pattern of a source whose layers and groups stay.
+void pipes_field(std::string& pattern, FieldVisitor& v) {
+  v({.name = "hybrid_pattern",
+     .value = "PATTERN",
+     .help =
+         "the pattern of a hybrid `source` with | at the ends of the new stages; by default they are placed by `pp` and `vpp`"},
+    pattern);
+}
+
 void fsdp_module_field(std::vector<std::string>& globs, FieldVisitor& v,
                        FieldDoors doors = FieldDoors::kBoth) {
   v({.name = "fsdp_module",
@@ -176,11 +185,7 @@ void fields(Reshard& o, FieldVisitor& v) {
   file_fields(opening.model.files, v);
   fields(o.grid, v, {.stages = true});
   pipeline_fields(o.vpp, o.first_stage_layers, o.last_stage_layers, v);
-  v({.name = "hybrid_pattern",
-     .value = "PATTERN",
-     .help =
-         "the pattern of a hybrid `source` with | at the ends of the new stages; by default they are placed by `pp` and `vpp`"},
-    o.hybrid_pattern);
+  pipes_field(o.hybrid_pattern, v);
   fields(o.fsdp, v);
   fsdp_module_field(o.fsdp_module, v);
   spelling_field(o.spelling, v, true);
@@ -197,6 +202,7 @@ void fields(ToRanks& o, FieldVisitor& v) {
   model_dict_field(o.model_dict, v);
   fields(o.grid, v, {.stages = true});
   pipeline_fields(o.vpp, o.first_stage_layers, o.last_stage_layers, v);
+  pipes_field(o.hybrid_pattern, v);
   spelling_field(o.spelling, v, true);
   fields(o.values, v);
   v.casts();

@@ -37,7 +37,7 @@ MapRow map_row(const Section& section, const Row& row) {
   }
   out.needs = row.needs, out.split = row.split;
   out.buffer = row.buffer, out.fp32 = row.fp32, out.alternates = row.alternates;
-  out.gathered_with = row.gathered_with;
+  out.gathered_with = row.gathered_with, out.stateless = row.stateless;
   return out;
 }
 

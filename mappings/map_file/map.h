@@ -35,7 +35,7 @@ struct MapRow {
   std::string after = {};                 // for a new row: the whole Megatron name of the row before it
   Needs needs = Needs::kAlways;
   KeySplit split = KeySplit::kNone;
-  bool buffer = false, fp32 = false, alternates = false;
+  bool buffer = false, fp32 = false, alternates = false, stateless = false;
   std::string gathered_with = {};  // a module, as in Row
   std::string layer = {};  // without a base: the member of LayerRows that has the row; "": by its name
   // As `mckpt mappings show` prints it: it stands for the one row of its name, layer and needs, which keeps

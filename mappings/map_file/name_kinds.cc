@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "mappings/model/source_table.h"
+#include "mappings/names_alone.h"
 
 namespace mckpt::impl {
 namespace {
@@ -17,15 +18,14 @@ bool counts_layers(std::string_view part) {
   return part.ends_with("list");
 }
 
-// A table of n-grams, which files have in parts: ngram_embedding.shard_7.weight.
-constexpr std::string_view kTable = "ngram_embedding", kPart = "shard_";
-
 bool is_number(std::string_view part) {
   return !part.empty() && part.find_first_not_of("0123456789") == part.npos;
 }
 
 // The name with placeholders. If there are several numbers of layers, the first is replaced.
 std::string kind_of(std::string_view name) {
+  if (const std::optional<PartName> part = part_by_name(name))
+    return cat(kind_of(name.substr(0, part->at)), "{P}", name.substr(part->at + part->digits));
   std::string out;
   std::string_view before;
   bool in_layer = false;
@@ -36,8 +36,6 @@ std::string kind_of(std::string_view name) {
       in_layer = true, out += "{L}";
     else if (number && (before == "experts" || before == "expert"))
       out += "{E}";
-    else if (before == kTable && part.starts_with(kPart) && is_number(part.substr(kPart.size())))
-      out += cat(kPart, "{P}");
     else
       out += part;
     if (part.size() == name.size()) return out;

@@ -113,6 +113,7 @@ Row OwnFamily::row_of(const MapRow& from, std::string_view name) {
   row.buffer = from.buffer;
   row.fp32 = from.fp32;
   row.alternates = from.alternates;
+  row.stateless = from.stateless;
   row.whole_names = true;
   row.gathered_with = keep(from.gathered_with);
   return row;
@@ -201,7 +202,7 @@ bool OwnFamily::replace_shown(const MapRow& from) {
       if (same_sources && old.rule == from.rule && old.buffer == from.buffer && old.fp32 == from.fp32) return;
       Row row = row_of(from, std::string_view(from.megatron).substr(section.megatron.size()));
       row.split = old.split, row.alternates = old.alternates, row.typed_as_model = old.typed_as_model;
-      row.gathered_with = old.gathered_with;
+      row.gathered_with = old.gathered_with, row.stateless = old.stateless;
       if (same_sources) row.also = old.also, row.whole_names = old.whole_names, row.sources = old.sources;
       old = row;
     };

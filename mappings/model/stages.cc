@@ -152,8 +152,7 @@ i64 segments_on(const LayerPattern& pattern, i64 stages, const PipelineOptions& 
   const i64 now = std::ssize(pattern.segments), items = pattern.logical_layers();
   if (o.first_layers || o.last_layers) return 1;
   if (o.chunks > 1) return stages * o.chunks;
-  // A run of one stage has no use for pipes: they were written for a pipeline to come.
-  if (stages == 1) return before == 1 ? now : 1;
+  if (stages == 1) return 1;
   if (now == 1) return divides(pattern, stages, {}) ? 1 : stages;
   if (before <= 1 || before == stages) return now % stages == 0 ? now : stages;
   const i64 chunks = now % before == 0 ? now / before : 1;
@@ -220,6 +219,17 @@ PipelineSplit pipeline_split(i64 layers, i64 stages, const PipelineOptions& o, c
   PipelineSplit split(layers, stages, o);
   refuse_cut_groups(*groups, split, o);
   return split;
+}
+
+std::optional<LayerPattern> given_pattern(const std::string& text, i64 stages) {
+  if (text.empty()) return std::nullopt;
+  LayerPattern out = parse_pattern(text, Dialect::kGrouped);
+  if (stages > 1 || std::ssize(out.segments) == 1) return out;
+  throw Error(Code::kGridMisfit,
+              "the pattern has | at the ends of stages, and Megatron refuses them in a run of one stage")
+      .expected(cat(escaped(without_pipes(out).text), ", or a pipeline of several stages"))
+      .found(escaped(text))
+      .help("leave the | out");
 }
 
 LayerPattern pattern_on_stages(const LayerPattern& pattern, i64 stages, const PipelineOptions& o,

@@ -17,7 +17,7 @@ using namespace config_blocks;
 
 constexpr Row kAttention[] = {
     {"self_attention.linear_proj.weight", "row", {{{"attention.dense.weight", "hidden attention"}}}},
-    {"self_attention.linear_qkv.layer_norm_weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}},
+    kFusedInputNorm,
     {"self_attention.linear_qkv.weight",
      "qkv_joined",
      {{{"attention.query_key_value.weight", "qkv hidden"}}}},

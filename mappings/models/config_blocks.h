@@ -43,9 +43,8 @@ inline constexpr ConfigStep kQwen3MoeConfig[] = {text({.kv_groups = 4}), all_of(
 // Gated delta nets between attention layers with an output gate, behind text(), with the defaults of transformers.
 inline constexpr NumberOf kGdnKeyHeads = member<&ModelConfig::gdn, &GdnConfig::key_heads>;
 inline constexpr NumberOf kGdnValueHeads = member<&ModelConfig::gdn, &GdnConfig::value_heads>;
-inline constexpr ConfigStep kGatedDecoder[] = {
+inline constexpr ConfigStep kGatedSizes[] = {
     refused("attention_bias"),
-    refused("mtp_use_dedicated_embeddings"),
     set(kQkNorm, true),
     set(kOutputGate, true),
     size_or(kGdnKeyHeads, "linear_num_key_heads", 16),
@@ -54,8 +53,9 @@ inline constexpr ConfigStep kGatedDecoder[] = {
     size_or(member<&ModelConfig::gdn, &GdnConfig::value_dim>, "linear_value_head_dim", 128),
     size_or(member<&ModelConfig::gdn, &GdnConfig::conv_kernel>, "linear_conv_kernel_dim", 4),
     divides("linear_num_value_heads", kGdnValueHeads, "linear_num_key_heads", kGdnKeyHeads),
-    part("gdn_layers"),
 };
+inline constexpr ConfigStep kGatedDecoder[] = {all_of(kGatedSizes), refused("mtp_use_dedicated_embeddings"),
+                                               part("gdn_layers")};
 inline constexpr ConfigStep kQwen3NextConfig[] = {text({.kv_groups = 2, .head_dim = 256}),
                                                   all_of(kGatedDecoder), all_of(kQwenExperts),
                                                   mtp(1, kAttentionAndExperts)};

@@ -30,17 +30,13 @@ constexpr Row kVisionAttention[] = {
 };
 constexpr Row kVisionDense[] = {
     {"mlp.linear_fc1.layer_norm_weight", "replicate", {{{"norm2.weight", "hidden"}}}},
-    {"mlp.linear_fc1.weight",
-     "gated_mlp",
-     {{{"mlp.gate_proj.weight", "ffn hidden"}, {"mlp.up_proj.weight", "ffn hidden"}}},
-     Needs::kAlways,
-     KeySplit::kSwiglu},
+    kGatedFc1,
     {"mlp.linear_fc1.bias",
      "gated_mlp",
      {{{"mlp.gate_proj.bias", "ffn"}, {"mlp.up_proj.bias", "ffn"}}},
      Needs::kAlways,
      KeySplit::kSwiglu},
-    {"mlp.linear_fc2.weight", "row", {{{"mlp.down_proj.weight", "hidden ffn"}}}},
+    kFc2,
     {"mlp.linear_fc2.bias", "replicate", {{{"mlp.down_proj.bias", "hidden"}}}},
 };
 constexpr Row kMerger[] = {

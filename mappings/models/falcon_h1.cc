@@ -31,12 +31,8 @@ constexpr Row kMixers[] = {
     {"mamba_mixer.in_proj.weight", "mamba_in_proj", {{{"mamba.in_proj.weight", "mamba_in hidden"}}}},
     {"mamba_mixer.norm.weight", "column", {{{"mamba.norm.weight", "mamba_inner"}}}, Needs::kMambaNorm},
     {"mamba_mixer.out_proj.weight", "row", {{{"mamba.out_proj.weight", "hidden mamba_inner"}}}},
-    {"self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}},
-    {"self_attention.linear_qkv.weight",
-     "qkv",
-     {{{"self_attn.q_proj.weight", "q hidden"},
-       {"self_attn.k_proj.weight", "kv hidden"},
-       {"self_attn.v_proj.weight", "kv hidden"}}}},
+    kLinearProj,
+    kQkv,
 };
 
 constexpr Row kMlp[] = {

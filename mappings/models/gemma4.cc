@@ -30,7 +30,7 @@ constexpr Row kAttention[] = {
      .buffer = true,
      .typed_as_model = true},
     {"input_layernorm.weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}, Needs::kNoExperts},
-    {"self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}},
+    kLinearProj,
     {"self_attention.linear_proj.post_layernorm.weight",
      "replicate",
      {{{"post_attention_layernorm.weight", "hidden"}}},
@@ -63,28 +63,19 @@ constexpr Row kAttention[] = {
 
 constexpr Row kDense[] = {
     {"pre_mlp_layernorm.weight", "replicate", {{{"pre_feedforward_layernorm.weight", "hidden"}}}},
-    {"mlp.linear_fc1.weight",
-     "gated_mlp",
-     {{{"mlp.gate_proj.weight", "ffn hidden"}, {"mlp.up_proj.weight", "ffn hidden"}}},
-     Needs::kAlways,
-     KeySplit::kSwiglu},
-    {"mlp.linear_fc2.weight", "row", {{{"mlp.down_proj.weight", "hidden ffn"}}}},
+    kGatedFc1,
+    kFc2,
     {"post_self_attn_layernorm.weight", "replicate", {{{"post_attention_layernorm.weight", "hidden"}}}},
     {"post_mlp_layernorm.weight", "replicate", {{{"post_feedforward_layernorm.weight", "hidden"}}}},
-    {"per_layer_input_gate.weight",
-     "replicate",
-     {{{"per_layer_input_gate.weight", "layer_input hidden"}}},
-     Needs::kLayerInput},
-    {"per_layer_projection.weight",
-     "replicate",
-     {{{"per_layer_projection.weight", "hidden layer_input"}}},
-     Needs::kLayerInput},
-    {"post_per_layer_input_norm.weight",
-     "replicate",
-     {{{"post_per_layer_input_norm.weight", "hidden"}}},
-     Needs::kLayerInput},
+    stateless(copied("per_layer_input_gate.weight", "layer_input hidden", Needs::kLayerInput)),
+    stateless(copied("per_layer_projection.weight", "hidden layer_input", Needs::kLayerInput)),
+    stateless(copied("post_per_layer_input_norm.weight", "hidden", Needs::kLayerInput)),
 };
 
+// A norm that Megatron-Bridge adds to a layer.
+constexpr Row bridge_norm(std::string_view megatron, std::string_view file) {
+  return stateless({megatron, "replicate", {{{file, "hidden"}}}});
+}
 constexpr Row kMoe[] = {
     {"pre_mlp_layernorm.weight", "replicate", {{{"pre_feedforward_layernorm_2.weight", "hidden"}}}},
     {"mlp.router.weight", "replicate", {{{"router.proj.weight", "experts hidden"}}}},
@@ -105,28 +96,26 @@ constexpr Row kMoe[] = {
      Needs::kAlways,
      KeySplit::kSwiglu},
     {"mlp.shared_experts.linear_fc2.weight", "row", {{{"mlp.down_proj.weight", "hidden shared_ffn"}}}},
-    {"mlp.post_moe_layernorm.weight", "replicate", {{{"post_feedforward_layernorm_2.weight", "hidden"}}}},
-    {"mlp.post_shared_expert_layernorm.weight",
-     "replicate",
-     {{{"post_feedforward_layernorm_1.weight", "hidden"}}}},
-    {"pre_shared_expert_layernorm.weight", "replicate", {{{"pre_feedforward_layernorm.weight", "hidden"}}}},
-    {"post_ffn_layernorm.weight", "replicate", {{{"post_feedforward_layernorm.weight", "hidden"}}}},
+    bridge_norm("mlp.post_moe_layernorm.weight", "post_feedforward_layernorm_2.weight"),
+    bridge_norm("mlp.post_shared_expert_layernorm.weight", "post_feedforward_layernorm_1.weight"),
+    bridge_norm("pre_shared_expert_layernorm.weight", "pre_feedforward_layernorm.weight"),
+    bridge_norm("post_ffn_layernorm.weight", "post_feedforward_layernorm.weight"),
 };
 
 // The second embedding: for every token a part for every layer.
 constexpr Row kLayerInputs[] = {
-    {"per_layer_embedding.weight",
-     "vocab",
-     {{{"embed_tokens_per_layer.weight", "vocab layers*layer_input"}}},
-     Needs::kLayerInput},
+    stateless({"per_layer_embedding.weight",
+               "vocab",
+               {{{"embed_tokens_per_layer.weight", "vocab layers*layer_input"}}},
+               Needs::kLayerInput}),
     {"per_layer_model_proj.weight",
      "column",
      {{{"per_layer_model_projection.weight", "layers*layer_input hidden"}}},
      Needs::kLayerInput},
-    {"per_layer_proj_norm.weight",
-     "replicate",
-     {{{"per_layer_projection_norm.weight", "layer_input"}}},
-     Needs::kLayerInput},
+    stateless({"per_layer_proj_norm.weight",
+               "replicate",
+               {{{"per_layer_projection_norm.weight", "layer_input"}}},
+               Needs::kLayerInput}),
 };
 
 constexpr LayerRows kLayer = {.attention = kAttention, .dense = kDense, .moe = kMoe};
@@ -141,11 +130,6 @@ constexpr Section kText[] = {
 };
 
 // The towers and the projections behind them are Hugging Face's modules.
-constexpr Row copied_buffer(std::string_view name, std::string_view shape, Needs needs) {
-  Row row = copied(name, shape, needs);
-  row.buffer = row.typed_as_model = true;
-  return row;
-}
 // A linear layer of a tower. Where it is clipped, the ranges of what it reads and gives are four buffers.
 #define MCKPT_CLIPPABLE(name, shape) \
   copied(name ".linear.weight", shape), copied_buffer(name ".input_min", "", Needs::kClipped), \

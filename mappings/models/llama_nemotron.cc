@@ -15,13 +15,7 @@ using namespace config_blocks;
 
 constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows};
 
-constexpr Section kSections[] = {
-    {Scope::kOnce, "", "model.", kEmbeddingRows},
-    {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
-    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},
-    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
-    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput},
-};
+constexpr auto kSections = text_sections(kLayer);
 
 constexpr Unread kUnread[] = {
     {"lm_head.weight", "model.embed_tokens.weight", kTiedCopy, Needs::kTied},

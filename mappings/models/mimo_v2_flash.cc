@@ -25,8 +25,8 @@ constexpr Row kSinkRow = {.megatron = "self_attention.core_attention.softmax_off
                           .first_cells = true};
 constexpr Row kAttention[] = {
     kSinkRow,
-    {"self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}},
-    {"self_attention.linear_qkv.layer_norm_weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}},
+    kLinearProj,
+    kFusedInputNorm,
     {"self_attention.linear_qkv.weight",
      "qkv",
      {{{"self_attn.q_proj.weight", "q hidden"},

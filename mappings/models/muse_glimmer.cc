@@ -17,13 +17,9 @@ namespace {
 using namespace config_blocks;
 
 constexpr Row kAttention[] = {
-    {"self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}},
-    {"self_attention.linear_qkv.layer_norm_weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}},
-    {"self_attention.linear_qkv.weight",
-     "qkv",
-     {{{"self_attn.q_proj.weight", "q hidden"},
-       {"self_attn.k_proj.weight", "kv hidden"},
-       {"self_attn.v_proj.weight", "kv hidden"}}}},
+    kLinearProj,
+    kFusedInputNorm,
+    kQkv,
     {"self_attention.gate_proj.weight", "column", {{{"self_attn.gate_proj.weight", "attention hidden"}}}},
 };
 constexpr Row kDense[] = {

@@ -10,20 +10,16 @@ namespace {
 using namespace config_blocks;
 
 constexpr Row kAttention[] = {
-    {"self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}},
-    {"self_attention.linear_qkv.layer_norm_weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}},
+    kLinearProj,
+    kFusedInputNorm,
     {"self_attention.linear_qkv.layer_norm_bias", "replicate", {{{"input_layernorm.bias", "hidden"}}}},
-    {"self_attention.linear_qkv.weight",
-     "qkv",
-     {{{"self_attn.q_proj.weight", "q hidden"},
-       {"self_attn.k_proj.weight", "kv hidden"},
-       {"self_attn.v_proj.weight", "kv hidden"}}}},
+    kQkv,
 };
 constexpr Row kDense[] = {
     {"mlp.linear_fc1.layer_norm_weight", "replicate", {{{"post_attention_layernorm.weight", "hidden"}}}},
     {"mlp.linear_fc1.layer_norm_bias", "replicate", {{{"post_attention_layernorm.bias", "hidden"}}}},
     {"mlp.linear_fc1.weight", "column", {{{"mlp.up_proj.weight", "ffn hidden"}}}},
-    {"mlp.linear_fc2.weight", "row", {{{"mlp.down_proj.weight", "hidden ffn"}}}},
+    kFc2,
 };
 constexpr Row kFinalNorm[] = {
     {"decoder.final_layernorm.weight", "replicate", {{{"norm.weight", "hidden"}}}},

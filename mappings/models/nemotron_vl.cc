@@ -57,11 +57,6 @@ constexpr Row kSubsampling[] = {
     copied("linear.weight", "hidden audio_channels*audio_bins", Needs::kAudio),
     copied("linear.bias", "hidden", Needs::kAudio),
 };
-constexpr Row copied_buffer(std::string_view name, std::string_view shape) {
-  Row row = copied(name, shape);
-  row.buffer = row.typed_as_model = true;
-  return row;
-}
 constexpr Row copied_counter(std::string_view name) {
   Row row = copied(name, "");
   row.buffer = row.counter = true;

@@ -29,7 +29,7 @@ constexpr Row kGlmAttention[] = {
     {"self_attention.linear_proj.post_layernorm.weight",
      "replicate",
      {{{"post_self_attn_layernorm.weight", "hidden"}}}},
-    {"self_attention.linear_qkv.layer_norm_weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}},
+    kFusedInputNorm,
     kPostNormQkv,
     {"self_attention.linear_qkv.bias",
      "qkv",

@@ -13,9 +13,6 @@ namespace {
 
 using namespace config_blocks;
 
-constexpr Row kFront[] = {
-    copied("patch_embed.proj.weight", "hidden channels temporal_patch patch patch"),
-};
 constexpr Row kBlock[] = {
     copied("norm1.weight", "hidden"),
     copied("norm2.weight", "hidden"),
@@ -33,11 +30,6 @@ constexpr Row kBlock[] = {
     copied("mlp.up_proj.bias", "ffn"),
     copied("mlp.down_proj.weight", "hidden ffn"),
     copied("mlp.down_proj.bias", "hidden"),
-};
-constexpr Row kMerger[] = {
-    copied("merger.ln_q.weight", "hidden"),    copied("merger.mlp.0.weight", "merged merged"),
-    copied("merger.mlp.0.bias", "merged"),     copied("merger.mlp.2.weight", "out_hidden merged"),
-    copied("merger.mlp.2.bias", "out_hidden"),
 };
 
 // The first row of the last of these is the begin of a sound, the second its end.
@@ -64,9 +56,9 @@ constexpr std::string_view kLayers = "thinker.language_model.decoder.layers.{L}.
 constexpr std::string_view kTextLayers = "thinker.model.layers.{L}.";
 
 constexpr Section kSections[] = {
-    {Scope::kOnce, kVisual, kVisual, kFront, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kOnce, kVisual, kVisual, kQwen25FrontRows, nullptr, Stage::kFirst, Tower::kVision},
     {Scope::kLayers, kBlocks, kBlocks, {}, &kVisionBlock, Stage::kFirst, Tower::kVision, false},
-    {Scope::kOnce, kVisual, kVisual, kMerger, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kOnce, kVisual, kVisual, kQwen25MergerRows, nullptr, Stage::kFirst, Tower::kVision},
     {Scope::kOnce, kAudio, kAudioTower, kAudioFront, nullptr, Stage::kFirst, Tower::kAudio},
     {Scope::kLayers, kAudioLayers, kTowerLayers, {}, &kWhisperLayer, Stage::kFirst, Tower::kAudio, false},
     {Scope::kOnce, kAudio, kAudioTower, kAudioBack, nullptr, Stage::kFirst, Tower::kAudio},

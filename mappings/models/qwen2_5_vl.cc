@@ -15,9 +15,6 @@ namespace {
 
 using namespace config_blocks;
 
-constexpr Row kFront[] = {
-    copied("patch_embed.proj.weight", "hidden channels temporal_patch patch patch"),
-};
 constexpr Row kBlock[] = {
     copied("norm1.weight", "hidden"),
     copied("norm2.weight", "hidden"),
@@ -32,11 +29,6 @@ constexpr Row kBlock[] = {
     copied("mlp.down_proj.weight", "hidden ffn"),
     copied("mlp.down_proj.bias", "hidden"),
 };
-constexpr Row kMerger[] = {
-    copied("merger.ln_q.weight", "hidden"),    copied("merger.mlp.0.weight", "merged merged"),
-    copied("merger.mlp.0.bias", "merged"),     copied("merger.mlp.2.weight", "out_hidden merged"),
-    copied("merger.mlp.2.bias", "out_hidden"),
-};
 
 constexpr LayerRows kVisionLayer = {.attention = kBlock};
 constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows};
@@ -44,9 +36,9 @@ constexpr std::string_view kLanguage = "language_model.", kLayers = "language_mo
 constexpr std::string_view kVisual = "visual.", kBlocks = "visual.blocks.{L}.";
 
 constexpr Section kSections[] = {
-    {Scope::kOnce, kVisual, kVisual, kFront, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kOnce, kVisual, kVisual, kQwen25FrontRows, nullptr, Stage::kFirst, Tower::kVision},
     {Scope::kLayers, kBlocks, kBlocks, {}, &kVisionLayer, Stage::kFirst, Tower::kVision, false},
-    {Scope::kOnce, kVisual, kVisual, kMerger, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kOnce, kVisual, kVisual, kQwen25MergerRows, nullptr, Stage::kFirst, Tower::kVision},
     {Scope::kOnce, kLanguage, "model.", kEmbeddingRows},
     {Scope::kLayers, kLayers, "model.layers.{L}.", {}, &kLayer},
     {Scope::kOnce, kLanguage, "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},

@@ -43,16 +43,7 @@ constexpr Section kVlSections[] = {
     {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kTiedOutput},
 };
 
-constexpr Section kTextSections[] = {
-    {Scope::kOnce, "", "model.", kEmbeddingRows, nullptr, Stage::kFirstAndMtp},
-    {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
-    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},
-    {Scope::kMtpHead, "mtp.layers.{M}.", "mtp.", kQwenMtpHeadRows, nullptr, Stage::kMtp},
-    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "mtp.layers.{M}.", {}, &kLayer, Stage::kMtp},
-    {Scope::kMtpTail, "mtp.layers.{M}.", "mtp.", kQwenMtpTailRows, nullptr, Stage::kMtp},
-    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
-    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput},
-};
+constexpr auto kTextSections = qwen_sections(kLayer);
 
 constexpr Unread kVlUnread[] = {
     {"lm_head.weight", "model.language_model.embed_tokens.weight", kTiedCopy, Needs::kTied},

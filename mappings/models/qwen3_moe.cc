@@ -15,16 +15,7 @@ using namespace config_blocks;
 
 constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows, .moe = kQwenMoeRows};
 
-constexpr Section kSections[] = {
-    {Scope::kOnce, "", "model.", kEmbeddingRows, nullptr, Stage::kFirstAndMtp},
-    {Scope::kLayers, "decoder.layers.{L}.", "model.layers.{L}.", {}, &kLayer},
-    {Scope::kOnce, "", "model.", kFinalNormRows, nullptr, Stage::kFinalNorm},
-    {Scope::kMtpHead, "mtp.layers.{M}.", "mtp.", kQwenMtpHeadRows, nullptr, Stage::kMtp},
-    {Scope::kMtpLayers, "mtp.layers.{M}.mtp_model_layer.", "mtp.layers.{M}.", {}, &kLayer, Stage::kMtp},
-    {Scope::kMtpTail, "mtp.layers.{M}.", "mtp.", kQwenMtpTailRows, nullptr, Stage::kMtp},
-    {Scope::kOnce, "", "", kOutputRows, nullptr, Stage::kOutput},
-    {Scope::kOnce, "", "model.", kTiedOutputRows, nullptr, Stage::kTiedOutput},
-};
+constexpr auto kSections = qwen_sections(kLayer);
 
 constexpr Unread kUnread[] = {
     {"lm_head.weight", "model.embed_tokens.weight", kTiedCopy, Needs::kTied},

@@ -22,25 +22,6 @@ constexpr Row kDeepstackMerger[] = {
     copied("mlp.2.weight", "out_hidden merged"),
     copied("mlp.2.bias", "out_hidden"),
 };
-constexpr Row kFront[] = {
-    copied("patch_embed.proj.weight", "hidden channels temporal_patch patch patch"),
-    copied("patch_embed.proj.bias", "hidden"),
-    copied("pos_embed.weight", "positions hidden"),
-};
-constexpr Row kBlock[] = {
-    copied("norm1.weight", "hidden"),
-    copied("norm1.bias", "hidden"),
-    copied("norm2.weight", "hidden"),
-    copied("norm2.bias", "hidden"),
-    copied("attn.qkv.weight", "qkv hidden"),
-    copied("attn.qkv.bias", "qkv"),
-    copied("attn.proj.weight", "hidden attention"),
-    copied("attn.proj.bias", "hidden"),
-    copied("mlp.linear_fc1.weight", "ffn hidden"),
-    copied("mlp.linear_fc1.bias", "ffn"),
-    copied("mlp.linear_fc2.weight", "hidden ffn"),
-    copied("mlp.linear_fc2.bias", "hidden"),
-};
 constexpr Row kMerger[] = {
     copied("ln_q.weight", "hidden"),
     copied("ln_q.bias", "hidden"),
@@ -50,7 +31,6 @@ constexpr Row kMerger[] = {
     copied("mlp.2.bias", "out_hidden"),
 };
 
-constexpr LayerRows kVisionBlock = {.attention = kBlock};
 constexpr LayerRows kLayer = {.attention = kAttentionRows, .dense = kDenseRows, .moe = kQwenMoeRows};
 constexpr std::string_view kVisual = "thinker.visual.", kBlocks = "thinker.visual.blocks.{L}.";
 constexpr std::string_view kMergers = "thinker.visual.merger_list.{M}.",
@@ -64,8 +44,8 @@ constexpr std::string_view kTextLayers = "thinker.model.layers.{L}.";
 
 constexpr Section kSections[] = {
     {Scope::kMergers, kMergers, kMergers, kDeepstackMerger, nullptr, Stage::kFirst, Tower::kVision},
-    {Scope::kOnce, kVisual, kVisual, kFront, nullptr, Stage::kFirst, Tower::kVision},
-    {Scope::kLayers, kBlocks, kBlocks, {}, &kVisionBlock, Stage::kFirst, Tower::kVision, false},
+    {Scope::kOnce, kVisual, kVisual, kVisionFrontRows, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kLayers, kBlocks, kBlocks, {}, &kCopiedVisionLayer, Stage::kFirst, Tower::kVision, false},
     {Scope::kOnce, kLastMerger, kLastMerger, kMerger, nullptr, Stage::kFirst, Tower::kVision},
     {Scope::kLayers, kAudioLayers, kTowerLayers, {}, &kConvAudioLayer, Stage::kFirst, Tower::kAudio, false},
     {Scope::kOnce, kAudio, kAudioTower, kConvAudioRows, nullptr, Stage::kFirst, Tower::kAudio},

@@ -37,6 +37,11 @@ constexpr Row hash_numbers(std::string_view name, std::string_view shape) {
           .counter = true};
 }
 
+// A norm of queries, keys or streams.
+constexpr Row plain_norm(std::string_view name, std::string_view file, std::string_view shape) {
+  return stateless({name, "replicate", {{{file, shape}}}});
+}
+
 constexpr Row kGdn[] = {
     kGdnTimeStep,
     kGdnDecay,
@@ -56,94 +61,72 @@ constexpr Row kGdn[] = {
        {"linear_attn.in_proj_a.weight", "gdn_heads hidden"}}}},
 };
 constexpr Row kAttention[] = {
-    {"self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}},
+    kLinearProj,
     {"self_attention.linear_qkv.weight",
      "qkv_gates_by_head",
      {{{"self_attn.q_proj.weight", "q hidden"},
        {"self_attn.k_proj.weight", "kv hidden"},
        {"self_attn.v_proj.weight", "kv hidden"}}}},
-    {"self_attention.q_layernorm.weight", "replicate", {{{"self_attn.q_norm.weight", "head_dim"}}}},
-    {"self_attention.k_layernorm.weight", "replicate", {{{"self_attn.k_norm.weight", "head_dim"}}}},
+    plain_norm("self_attention.q_layernorm.weight", "self_attn.q_norm.weight", "head_dim"),
+    plain_norm("self_attention.k_layernorm.weight", "self_attn.k_norm.weight", "head_dim"),
     {"self_attention.indexer.index_qk_proj.weight",
      "replicate",
      {{{"self_attn.indexer.index_qk_proj.weight", "indexer_qk hidden"}}}},
-    {"self_attention.indexer.q_layernorm.weight",
-     "replicate",
-     {{{"self_attn.indexer.q_layernorm.weight", "indexer_dim"}}}},
-    {"self_attention.indexer.k_layernorm.weight",
-     "replicate",
-     {{{"self_attn.indexer.k_layernorm.weight", "indexer_dim"}}}},
+    plain_norm("self_attention.indexer.q_layernorm.weight", "self_attn.indexer.q_layernorm.weight",
+               "indexer_dim"),
+    plain_norm("self_attention.indexer.k_layernorm.weight", "self_attn.indexer.k_layernorm.weight",
+               "indexer_dim"),
 };
 
 constexpr Row kMoe[] = {
-    // All but the norm before the experts.
-    kQwenMoeRows[1],
-    kQwenMoeRows[2],
-    kQwenMoeRows[3],
-    kQwenMoeRows[5],
-    kQwenMoeRows[6],
-    kQwenMoeRows[8],
-    kQwenMoeRows[9],
-    kQwenMoeRows[10],
+    kQwenRouter,
+    kQwenFc1Apart,
+    kQwenFc1Fused,
+    kQwenFc2Apart,
+    kQwenFc2Fused,
+    kQwenSharedGate,
+    kQwenSharedFc1,
+    kQwenSharedFc2,
     hash_numbers("ple.ple_embedding.layer_multipliers", "ngram_size"),
     hash_numbers("ple.ple_embedding.ngram_heads_vocab_sizes", "ngram_heads"),
     hash_numbers("ple.ple_embedding.ngram_heads_offsets", "ngram_heads"),
-    {"ple.ple_embedding.ngram_embedding.weight",
-     "column_joined",
-     {{{"ple.ple_embedding.ngram_embedding.shard_{P}.weight", "ngram_part ngram_width"}}},
-     Needs::kNGrams},
+    stateless({"ple.ple_embedding.ngram_embedding.weight",
+               "column_joined",
+               {{{"ple.ple_embedding.ngram_embedding.shard_{P}.weight", "ngram_part ngram_width"}}},
+               Needs::kNGrams}),
     copied("ple.key_proj.weight", "streams*hidden ngram_heads*ngram_width", Needs::kNGrams),
     copied("ple.value_proj.weight", "hidden ngram_heads*ngram_width", Needs::kNGrams),
-    copied("ple.norm_key.weight", "streams*hidden", Needs::kNGrams),
-    copied("ple.norm_query.weight", "streams*hidden", Needs::kNGrams),
-    copied("ple.norm_conv.weight", "streams*hidden", Needs::kNGrams),
+    stateless(copied("ple.norm_key.weight", "streams*hidden", Needs::kNGrams)),
+    stateless(copied("ple.norm_query.weight", "streams*hidden", Needs::kNGrams)),
+    stateless(copied("ple.norm_conv.weight", "streams*hidden", Needs::kNGrams)),
     {.megatron = "ple.conv1d.weight",
      .rule = "replicate",
      .sources = {{{"ple.conv1d.weight", "streams*hidden 1 ngram_kernel"}}},
      .needs = Needs::kNGrams,
      .gathered_with = kOwnLayer},
-    copied("attn_hyper_connection.hc_norm.weight", "streams*hidden"),
+    stateless(copied("attn_hyper_connection.hc_norm.weight", "streams*hidden")),
     copied("attn_hyper_connection.input_mix_weight_down.weight", "mix_rank streams*hidden"),
     copied("attn_hyper_connection.input_mix_weight_up.weight", "streams*hidden mix_rank"),
     copied("attn_hyper_connection.block_inject_weight.weight", "streams streams*hidden"),
-    copied("mlp_hyper_connection.hc_norm.weight", "streams*hidden"),
+    stateless(copied("mlp_hyper_connection.hc_norm.weight", "streams*hidden")),
     copied("mlp_hyper_connection.input_mix_weight_down.weight", "mix_rank streams*hidden"),
     copied("mlp_hyper_connection.input_mix_weight_up.weight", "streams*hidden mix_rank"),
     copied("mlp_hyper_connection.block_inject_weight.weight", "streams streams*hidden"),
 };
 
 constexpr Row kMixer[] = {
-    copied("hyper_connection_mixer.hc_norm.weight", "streams*hidden"),
+    stateless(copied("hyper_connection_mixer.hc_norm.weight", "streams*hidden")),
     copied("hyper_connection_mixer.input_mix_weight_down.weight", "mix_rank streams*hidden"),
     copied("hyper_connection_mixer.input_mix_weight_up.weight", "streams*hidden mix_rank"),
 };
 
 constexpr Row kMtpHead[] = {
     {"enorm.weight", "replicate", {{{"pre_fc_norm_embedding.weight", "hidden"}}}},
-    {"hnorm.weight", "replicate", {{{"pre_fc_norm_hidden.weight", "streams*hidden"}}}},
+    plain_norm("hnorm.weight", "pre_fc_norm_hidden.weight", "streams*hidden"),
     {"e_proj.weight", "column", {{{"fc_embedding.weight", "hidden hidden"}}}},
     {"h_proj.weight", "column", {{{"fc_hidden.weight", "hidden hidden"}}}},
 };
 
-constexpr Row kFront[] = {
-    copied("patch_embed.proj.weight", "hidden channels temporal_patch patch patch"),
-    copied("patch_embed.proj.bias", "hidden"),
-    copied("pos_embed.weight", "positions hidden"),
-};
-constexpr Row kBlock[] = {
-    copied("norm1.weight", "hidden"),
-    copied("norm1.bias", "hidden"),
-    copied("norm2.weight", "hidden"),
-    copied("norm2.bias", "hidden"),
-    copied("attn.qkv.weight", "qkv hidden"),
-    copied("attn.qkv.bias", "qkv"),
-    copied("attn.proj.weight", "hidden attention"),
-    copied("attn.proj.bias", "hidden"),
-    copied("mlp.linear_fc1.weight", "ffn hidden"),
-    copied("mlp.linear_fc1.bias", "ffn"),
-    copied("mlp.linear_fc2.weight", "hidden ffn"),
-    copied("mlp.linear_fc2.bias", "hidden"),
-};
 constexpr Row kMerger[] = {
     copied("merger.norm.weight", "hidden"),
     copied("merger.norm.bias", "hidden"),
@@ -154,7 +137,6 @@ constexpr Row kMerger[] = {
 };
 
 constexpr LayerRows kLayer = {.sparse_attention = kAttention, .gdn = kGdn, .moe = kMoe};
-constexpr LayerRows kVisionLayer = {.attention = kBlock};
 constexpr std::string_view kLanguage = "language_model.", kText = "model.language_model.";
 constexpr std::string_view kLayers = "language_model.decoder.layers.{L}.";
 constexpr std::string_view kTextLayers = "model.language_model.layers.{L}.";
@@ -172,8 +154,8 @@ constexpr Section kSections[] = {
     {Scope::kMtpTail, kMtp, "mtp.", kMixer, nullptr, Stage::kMtp},
     {Scope::kOnce, kLanguage, "", kOutputRows, nullptr, Stage::kOutput},
     {Scope::kOnce, kLanguage, kText, kTiedOutputRows, nullptr, Stage::kTiedOutput},
-    {Scope::kOnce, kVisual, kTower, kFront, nullptr, Stage::kFirst, Tower::kVision},
-    {Scope::kLayers, kBlocks, kTowerBlocks, {}, &kVisionLayer, Stage::kFirst, Tower::kVision, false},
+    {Scope::kOnce, kVisual, kTower, kVisionFrontRows, nullptr, Stage::kFirst, Tower::kVision},
+    {Scope::kLayers, kBlocks, kTowerBlocks, {}, &kCopiedVisionLayer, Stage::kFirst, Tower::kVision, false},
     {Scope::kOnce, kVisual, kTower, kMerger, nullptr, Stage::kFirst, Tower::kVision},
 };
 
@@ -188,17 +170,9 @@ constexpr Needs kHas[] = {Needs::kSharedExpert, Needs::kSharedGate, Needs::kNGra
 // With the defaults of transformers' class of its text.
 constexpr ConfigStep kTextConfig[] = {
     text({.kv_groups = 2, .head_dim = 256}),
-    refused("attention_bias"),
-    set(kQkNorm, true),
-    set(kOutputGate, true),
+    all_of(kGatedSizes),
     set(kZeroCentered, true),
     set(kLayersApart, true),
-    size_or(kGdnKeyHeads, "linear_num_key_heads", 16),
-    size_or(kGdnValueHeads, "linear_num_value_heads", 32),
-    size_or(member<&ModelConfig::gdn, &GdnConfig::key_dim>, "linear_key_head_dim", 128),
-    size_or(member<&ModelConfig::gdn, &GdnConfig::value_dim>, "linear_value_head_dim", 128),
-    size_or(member<&ModelConfig::gdn, &GdnConfig::conv_kernel>, "linear_conv_kernel_dim", 4),
-    divides("linear_num_value_heads", kGdnValueHeads, "linear_num_key_heads", kGdnKeyHeads),
     size(member<&ModelConfig::indexer, &IndexerConfig::heads>, "indexer_n_heads"),
     size(member<&ModelConfig::indexer, &IndexerConfig::head_dim>, "indexer_head_dim"),
     size_or(member<&ModelConfig::compressed, &CompressedConfig::streams>, "hc_count", 4),

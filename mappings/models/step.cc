@@ -19,22 +19,16 @@ namespace {
 using namespace config_blocks;
 
 constexpr Row kAttention[] = {
-    {"self_attention.linear_proj.weight", "row", {{{"self_attn.o_proj.weight", "hidden attention"}}}},
-    {"self_attention.linear_qkv.layer_norm_weight", "replicate", {{{"input_layernorm.weight", "hidden"}}}},
+    kLinearProj,
+    kFusedInputNorm,
     {"self_attention.linear_qkv.weight",
      "qkv_head_gates",
      {{{"self_attn.q_proj.weight", "q hidden"},
        {"self_attn.k_proj.weight", "kv hidden"},
        {"self_attn.v_proj.weight", "kv hidden"},
        {"self_attn.g_proj.weight", "heads hidden"}}}},
-    {"self_attention.q_layernorm.weight",
-     "replicate",
-     {{{"self_attn.q_norm.weight", "head_dim"}}},
-     Needs::kQkNorm},
-    {"self_attention.k_layernorm.weight",
-     "replicate",
-     {{{"self_attn.k_norm.weight", "head_dim"}}},
-     Needs::kQkNorm},
+    kQueryNorm,
+    kKeyNorm,
 };
 
 constexpr Row kMoe[] = {

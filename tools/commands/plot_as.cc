@@ -95,7 +95,7 @@ std::string PlotAs::memory_drawing(const CommandLine& line, const std::string& p
   options.model.shapes_only = true;
   const HfModel model = open_hf_model(options.source, options.model);
   print_notes(line.flags(), notes_of(model));
-  const std::optional<LayerPattern> pattern = run_.pattern.pattern();
+  const std::optional<LayerPattern> pattern = run_.pattern.pattern(options.grid.pp);
   const FsdpRun run = fsdp_run(options, *model.map, pattern ? &*pattern : nullptr);
   std::vector<ModelParameter> parameters = model.map->parameters(run.grid, Cell{}, run.run);
   options.frozen.apply(parameters);

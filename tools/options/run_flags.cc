@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "core/fsdp/complete_grid.h"
 #include "core/hybrid/pattern.h"
+#include "mappings/model/stages.h"
 #include "options/fields.h"
 #include "tools/options/field_flags.h"
 
@@ -34,10 +35,7 @@ void PatternFlag::declare(CommandLine& line) {
   hybrid_pattern_field(text_, flags);
 }
 
-std::optional<LayerPattern> PatternFlag::pattern() const {
-  if (text_.empty()) return std::nullopt;
-  return parse_pattern(text_, Dialect::kGrouped);
-}
+std::optional<LayerPattern> PatternFlag::pattern(i64 stages) const { return given_pattern(text_, stages); }
 
 void FsdpFlags::declare(CommandLine& line) {
   FieldFlags flags(line);

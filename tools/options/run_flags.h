@@ -47,8 +47,8 @@ class GridFlags {
 class PatternFlag {
  public:
   void declare(CommandLine& line);
-  // None if it is not given. Throws what parse_pattern() throws.
-  std::optional<LayerPattern> pattern() const;
+  // None if it is not given. Throws what given_pattern() throws.
+  std::optional<LayerPattern> pattern(i64 stages) const;
   const std::string& text() const { return text_; }
 
  private:

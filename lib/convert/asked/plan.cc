@@ -140,6 +140,7 @@ Conversion plan_of(const ToRanks& what, const Planning& how) {
   auto out = common_options<ToRanksOptions>(what, how);
   out.checkpoint = checkpoint_of(what.opening, what.source, how);
   out.grid = grid_of(what.grid), out.pipeline = pipeline_of(what);
+  out.hybrid_pattern = what.hybrid_pattern;
   out.spelling = spelling_in(what.spelling, true);
   out.values = value_options(what.values);
   return plan_to_ranks(out);

@@ -1,7 +1,10 @@
-// The words at the end of a name, from the module on. The first row that fits decides.
+// The words at the end of a name, from the module on. The first row that fits decides, but for parameters that
+// the families' tables have whole.
 #include "convert/keys/cut_by_name.h"
 
 #include <algorithm>
+
+#include "mappings/names_alone.h"
 
 namespace mckpt::impl {
 namespace {
@@ -32,7 +35,6 @@ constexpr Row kRows[] = {
     {"router.", kWhole},
     {"shared_experts.gate_weight", kWhole},
     {"in_proj.", 0},
-    {"ple.conv1d", kWhole},
     {"conv1d", 0},
     {"out_proj.weight", 1},
     {"out_proj.bias", kWhole},
@@ -62,7 +64,8 @@ std::optional<int> cut_by_name(std::string_view parameter) {
   if (parameter.empty()) return std::nullopt;
   const std::string_view end = end_of(parameter);
   for (const Row& row : kRows)
-    if (end.find(row.word) != end.npos) return row.dimension;
+    if (end.find(row.word) != end.npos)
+      return row.dimension != kWhole && whole_by_name(parameter) ? kWhole : row.dimension;
   return std::nullopt;
 }
 

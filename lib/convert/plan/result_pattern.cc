@@ -30,13 +30,31 @@ std::optional<LayerPattern> pattern_of_source(const CheckpointModel& source, boo
   return same_but_pipes(named, flat) ? named : flat;
 }
 
-LayerPattern given_pattern(const LayerPattern& source, const std::string& given) {
-  LayerPattern out = parse_pattern(given, Dialect::kGrouped);
-  if (same_but_pipes(out, source)) return out;
+void refuse_unlike_source(const LayerPattern& given, const LayerPattern& source) {
+  if (same_but_pipes(given, source)) return;
   throw Error(Code::kBadPattern, "the pattern has other layers or groups than the source, which keep theirs")
       .expected(cat(escaped(without_pipes(source).text), ", with | at the ends of stages"))
-      .found(escaped(given))
+      .found(escaped(given.text))
       .help("`mckpt convert group` gives the layers other groups, `mckpt convert ungroup` none");
+}
+
+std::optional<LayerPattern> chosen_pattern(const PatternChoice& choice) {
+  std::optional<LayerPattern> given = given_pattern(choice.given, choice.stages);
+  if (!given || choice.groups || !given->has_groups()) return given;
+  throw Error(Code::kBadPattern, "files of ranks have layers without groups")
+      .expected(escaped(without_groups(*given).text))
+      .found(escaped(given->text))
+      .help("leave [ and ] out");
+}
+
+// `before`: the stages of the source; 0: it has none, or they are not known.
+std::optional<LayerPattern> placed(const LayerPattern& source, const PatternChoice& choice,
+                                   const PipelineOptions& pipeline, i64 before, Notes& notes) {
+  LayerPattern out = pattern_on_stages(source, choice.stages, pipeline, before);
+  if (!out.has_groups() && is_one_segment(out) && is_one_segment(source)) return std::nullopt;
+  if (out.text != source.text)
+    notes.note(cat("stages  of the pattern ", source.text, " become those of ", out.text));
+  return out;
 }
 
 }  // namespace
@@ -50,25 +68,22 @@ std::optional<LayerPattern> result_pattern(const CheckpointModel& source, const 
         .file(source.on_disk().root())
         .help("leave it out");
   }
-  if (!choice.given.empty()) return given_pattern(*before, choice.given);
-  const i64 stages = source.run().pipeline_stages.value_or(0);
-  LayerPattern out = pattern_on_stages(*before, choice.stages, pipeline, stages);
-  if (!out.has_groups() && is_one_segment(out) && is_one_segment(*before)) return std::nullopt;
-  if (out.text != before->text)
-    notes.note(cat("stages  of the pattern ", before->text, " become those of ", out.text));
-  return out;
+  if (std::optional<LayerPattern> given = chosen_pattern(choice)) {
+    refuse_unlike_source(*given, *before);
+    return given;
+  }
+  return placed(*before, choice, pipeline, source.run().pipeline_stages.value_or(0), notes);
 }
 
 std::optional<LayerPattern> result_pattern(const ModelMap& model, const PatternChoice& choice,
-                                           const PipelineOptions& pipeline) {
-  if (!choice.given.empty()) {
-    LayerPattern given = parse_pattern(choice.given, Dialect::kGrouped);
-    refuse_other_pattern(given, model.model());
+                                           const PipelineOptions& pipeline, Notes& notes) {
+  if (std::optional<LayerPattern> given = chosen_pattern(choice)) {
+    refuse_other_pattern(*given, model.model());
     return given;
   }
-  const std::string own = pipeline.chunks > 1 ? hybrid_pattern(model.model()) : "";
+  const std::string own = hybrid_pattern(model.model());
   if (own.empty()) return std::nullopt;
-  return pattern_on_stages(parse_pattern(own, Dialect::kGrouped), choice.stages, pipeline, 0);
+  return placed(parse_pattern(own, Dialect::kGrouped), choice, pipeline, 0, notes);
 }
 
 }  // namespace mckpt::impl

@@ -24,18 +24,18 @@ struct PipelineOptions;
 struct PatternChoice {
   i64 stages = 1;
   std::string given{};  // the pattern, with its pipes; "": pattern_on_stages() places them
-  bool groups = true;   // the result has the groups of the source; false: layers have their own numbers
+  bool groups = true;   // the result can have groups; false: layers have their own numbers
 };
 
 // The pattern for a result that is made of a checkpoint. Nothing if the model is not a hybrid under its own
 // names, or if its pattern had and gets neither groups nor pipes. Notes pipes that change. Throws what
-// pattern_on_stages() throws; kBadPattern for a given pattern with other layers or groups, kUsage for one of a
-// model without a pattern.
+// pattern_on_stages() and given_pattern() throw; kBadPattern for a given pattern with other layers or groups,
+// kUsage for one of a model without a pattern.
 std::optional<LayerPattern> result_pattern(const CheckpointModel& source, const PatternChoice& choice,
                                            const PipelineOptions& pipeline, Notes& notes);
-// The pattern for a result that is made of a model. Nothing if the model is not a hybrid, or if it gets no
-// groups and each stage one chunk of layers. Throws likewise.
+// The pattern for a result that is made of a model. Nothing if the model is not a hybrid, or if it gets
+// neither groups nor pipes. Notes and throws likewise.
 std::optional<LayerPattern> result_pattern(const ModelMap& model, const PatternChoice& choice,
-                                           const PipelineOptions& pipeline);
+                                           const PipelineOptions& pipeline, Notes& notes);
 
 }  // namespace mckpt::impl

@@ -12,6 +12,7 @@
 #include "mappings/model/expand.h"
 #include "mappings/model/respelling.h"
 #include "mappings/model/run_setup.h"
+#include "mappings/model/stages.h"
 
 namespace mckpt::impl {
 namespace {
@@ -20,11 +21,6 @@ HfModel opened(const std::string& path, HfModelOptions reading, bool values) {
   reading.shapes_only = !values;
   reading.bad_numbers = BadNumbers::kShow;
   return open_hf_model(values ? path : folder_with_config(path, reading.files), reading);
-}
-
-std::optional<LayerPattern> pattern_of(const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  return parse_pattern(text, Dialect::kGrouped);
 }
 
 // Weights in 8 bits are bytes at run time, made by Transformer Engine.
@@ -43,7 +39,7 @@ RankShare::RankShare(const std::string& path, ShareRun run, i64 rank, ShareForm 
       form_(form),
       cell_(cell_of(run_.grid, rank)),
       model_(opened(path, run_.model, values)),
-      pattern_(pattern_of(run_.hybrid_pattern)) {
+      pattern_(given_pattern(run_.hybrid_pattern, run_.grid.pp)) {
   const ModelMap& map = *model_.map;
   const bool fsdp = form != ShareForm::kAtRunTime;
   if (fsdp)

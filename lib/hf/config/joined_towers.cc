@@ -11,17 +11,6 @@
 namespace mckpt::impl {
 namespace {
 
-void read_layers(const ConfigFields& c, TowerConfig& t) {
-  t.hidden = c.size("hidden_size");
-  t.heads = t.kv_groups = c.size("num_attention_heads");
-  must_divide(c, "hidden_size", t.hidden, "num_attention_heads", t.heads);
-  t.head_dim = t.hidden / t.heads;
-  t.ffn = c.size("intermediate_size");
-  t.gated_mlp = t.swiglu = false;
-  t.layers.assign(static_cast<std::size_t>(layer_count(c, "num_hidden_layers")),
-                  {Mixer::kAttention, Ffn::kNone});
-}
-
 // A number, or the same number for both directions.
 i64 side(const ConfigFields& c, std::string_view key) {
   const JsonValue* value = c.find(key);
@@ -57,7 +46,7 @@ void read_internvit(const ConfigFields& top, ModelConfig& m) {
   const ConfigFields c =
       top.object("vision_config").with_defaults(R"({"hidden_size": 1024, "num_hidden_layers": 24,
       "num_attention_heads": 16, "intermediate_size": 4096, "num_channels": 3, "image_size": 448, "patch_size": 14})");
-  read_layers(c, m.vision_tower);
+  read_sizes(c, m.vision_tower);
   m.vision_tower.qkv_bias = c.flag_or("attention_bias", false);
   m.vision_tower.qk_norm = c.flag_or("use_qk_norm", false);
   read_positions(c, m.vision);
@@ -81,7 +70,7 @@ void read_llama4_vision(const ConfigFields& top, ModelConfig& m) {
       "num_attention_heads": 16, "intermediate_size": 5632, "num_channels": 3, "image_size": 448, "patch_size": 14,
       "vision_output_dim": 7680, "projector_input_dim": 4096, "projector_output_dim": 4096})");
   refuse_flag(c, "multi_modal_projector_bias");
-  read_layers(c, m.vision_tower);
+  read_sizes(c, m.vision_tower);
   read_positions(c, m.vision);
   m.vision.projector = c.size("projector_input_dim");
   for (std::string_view key : {"projector_output_dim", "vision_output_dim"})
@@ -96,7 +85,7 @@ void read_muse_vision(const ConfigFields& top, ModelConfig& m) {
       top.object("vision_config").with_defaults(R"({"hidden_size": 1536, "num_hidden_layers": 50,
       "num_attention_heads": 16, "intermediate_size": 8960, "patch_size": 14, "patch_temporal": 2,
       "pos_emb_height": 32, "pos_emb_width": 32})");
-  read_layers(c, m.vision_tower);
+  read_sizes(c, m.vision_tower);
   VisionConfig& v = m.vision;
   v.in_channels = 3;
   v.patch = c.size("patch_size");

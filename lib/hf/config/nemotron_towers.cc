@@ -29,15 +29,9 @@ void read_radio(const ConfigFields& top, ModelConfig& m, i64 class_tokens) {
       "intermediate_size": 5120, "patch_size": 16, "max_resolution": 2048, "video_temporal_patch_size": 2})";
   const ConfigFields own = top.object("vision_config"), c = own.with_defaults(kConstants);
   TowerConfig& t = m.vision_tower;
-  t.hidden = c.size("hidden_size");
-  t.heads = t.kv_groups = c.size("num_attention_heads");
-  must_divide(c, "hidden_size", t.hidden, "num_attention_heads", t.heads);
-  t.head_dim = t.hidden / t.heads;
-  t.ffn = c.size("intermediate_size");
+  read_sizes(c, t);
   t.qkv_bias = t.proj_bias = true;
-  t.gated_mlp = t.swiglu = false;
-  t.layers.assign(static_cast<std::size_t>(layer_count(c, "num_hidden_layers")),
-                  {Mixer::kAttention, Ffn::kDense});
+  for (LayerSpec& layer : t.layers) layer.ffn = Ffn::kDense;
   VisionConfig& v = m.vision;
   v.unstated = !own.has("hidden_size");
   v.heads_stated = own.has("num_attention_heads");
@@ -63,15 +57,7 @@ void read_parakeet(const ConfigFields& top, ModelConfig& m) {
     throw c.unsupported("subsampling_factor", "is not the one of three convolutions")
         .expected(8)
         .found(factor);
-  TowerConfig& t = m.audio_tower;
-  t.hidden = c.size("hidden_size");
-  t.heads = t.kv_groups = c.size("num_attention_heads");
-  must_divide(c, "hidden_size", t.hidden, "num_attention_heads", t.heads);
-  t.head_dim = t.hidden / t.heads;
-  t.ffn = c.size("intermediate_size");
-  t.gated_mlp = t.swiglu = false;
-  t.layers.assign(static_cast<std::size_t>(layer_count(c, "num_hidden_layers")),
-                  {Mixer::kAttention, Ffn::kNone});
+  read_sizes(c, m.audio_tower);
   AudioConfig& a = m.audio;
   a.mel_bins = a.bins = c.size("num_mel_bins");
   for (int step = 0; step < 3; step++) a.bins = (a.bins + 1) / 2;

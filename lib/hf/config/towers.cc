@@ -14,19 +14,8 @@
 namespace mckpt::impl {
 namespace {
 
-// The width, heads and layers of a tower; a head is width / heads unless the config gives its size.
 void read_tower(const ConfigFields& c, TowerConfig& t, std::string_view heads, std::string_view layers) {
-  t.hidden = c.size("hidden_size");
-  t.heads = t.kv_groups = c.size(heads);
-  if (c.has("head_dim")) {
-    t.head_dim = c.size("head_dim");
-  } else {
-    must_divide(c, "hidden_size", t.hidden, heads, t.heads);
-    t.head_dim = t.hidden / t.heads;
-  }
-  t.ffn = c.size("intermediate_size");
-  t.gated_mlp = t.swiglu = false;
-  t.layers.assign(static_cast<std::size_t>(layer_count(c, layers)), {Mixer::kAttention, Ffn::kNone});
+  read_sizes(c, t, {.heads = heads, .layers = layers, .head_dim = "head_dim"});
 }
 
 // Sizes are multiplied by the square of it.
@@ -52,6 +41,20 @@ void need_text_width(const ConfigFields& c, i64 width, const ModelConfig& m) {
 }
 
 }  // namespace
+
+void read_sizes(const ConfigFields& c, TowerConfig& t, const TowerKeys& keys) {
+  t.hidden = c.size(keys.hidden);
+  t.heads = t.kv_groups = c.size(keys.heads);
+  if (!keys.head_dim.empty() && c.has(keys.head_dim)) {
+    t.head_dim = c.size(keys.head_dim);
+  } else {
+    must_divide(c, keys.hidden, t.hidden, keys.heads, t.heads);
+    t.head_dim = t.hidden / t.heads;
+  }
+  t.ffn = c.size(keys.ffn);
+  t.gated_mlp = t.swiglu = false;
+  t.layers.assign(static_cast<std::size_t>(layer_count(c, keys.layers)), {Mixer::kAttention, Ffn::kNone});
+}
 
 void read_qwen_vision(const ConfigFields& top, ModelConfig& m, bool deepstack) {
   ConfigFields c = top.object("vision_config");
@@ -297,15 +300,11 @@ void read_audio(const ConfigFields& audio, ModelConfig& m) {
   ConfigFields c =
       audio.with_defaults(R"({"num_mel_bins": 128, "encoder_layers": 32, "encoder_attention_heads": 20,
       "encoder_ffn_dim": 5120, "d_model": 1280, "max_source_positions": 1500})");
-  TowerConfig& t = m.audio_tower;
-  t.hidden = c.size("d_model");
-  t.heads = t.kv_groups = c.size("encoder_attention_heads");
-  must_divide(c, "d_model", t.hidden, "encoder_attention_heads", t.heads);
-  t.head_dim = t.hidden / t.heads;
-  t.ffn = c.size("encoder_ffn_dim");
-  t.gated_mlp = t.swiglu = false;
-  t.layers.assign(static_cast<std::size_t>(layer_count(c, "encoder_layers")),
-                  {Mixer::kAttention, Ffn::kNone});
+  read_sizes(c, m.audio_tower,
+             {.hidden = "d_model",
+              .heads = "encoder_attention_heads",
+              .ffn = "encoder_ffn_dim",
+              .layers = "encoder_layers"});
   AudioConfig& a = m.audio;
   a.mel_bins = a.bins = c.size("num_mel_bins");
   for (int step = 0; step < 3; step++) a.bins = (a.bins + 1) / 2;

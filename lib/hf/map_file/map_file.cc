@@ -155,6 +155,8 @@ MapRow row_of(const JsonValue& object) {
       row.fp32 = flag_of(m);
     else if (m.name == "alternates")
       row.alternates = flag_of(m);
+    else if (m.name == "stateless")
+      row.stateless = flag_of(m);
     else if (m.name == "gathered_with")
       row.gathered_with = text_of(m);
     else if (m.name == "layer")

@@ -64,6 +64,7 @@ std::string row_text(const MapRow& row) {
   if (row.buffer) head += ", \"buffer\": true";
   if (row.fp32) head += ", \"fp32\": true";
   if (row.alternates) head += ", \"alternates\": true";
+  if (row.stateless) head += ", \"stateless\": true";
   add(std::move(head));
   if (!row.after.empty()) add(member("after", row.after));
   add(sources_text(row));

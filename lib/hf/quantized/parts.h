@@ -56,7 +56,7 @@ class PartFinder {
 // All throw kQuantMisfit and kQuantized.
 //
 //   fp8_weight        NAME of FP8, NAME_scale_inv or NAME_scale; MODULE.weight of FP8, MODULE.scale
-//                     (DeepSeek-V4); TABLE.shard_N.weight of FP8, TABLE.weight_scale (Qwen4-Exp)
+//                     (DeepSeek-V4); a part of a table of FP8, and one scale of the whole table
 //   fp4_weight        MODULE.weight of I8, two codes a byte, MODULE.scale (DeepSeek-V4)
 //   mxfp4_blocks      NAME_blocks, NAME_scales (gpt-oss)
 //   nvfp4_weight      NAME of U8, NAME_scale, NAME_scale_2 (ModelOpt)

@@ -47,6 +47,23 @@ CopyCounts run_load(LiveModel& model, const LiveChunks& chunks, const CopyJob& j
   return counts;
 }
 
+// `job_of` makes the job of chunks, `proof_of` what is proved of the chunks of all ranks.
+template <typename JobOf, typename ProofOf>
+CopyCounts load(LiveModel& model, const KeyTable& keys, const BlockLoadOptions& options, JobOf job_of,
+                ProofOf proof_of) {
+  model.refuse_unsharded(0, "loaded");
+  exchange_shapes(model);
+  LoadPlan plan(model, keys);
+  std::optional<ChunkJob> all;
+  ProofInput proof;
+  if (plan.all) {
+    all.emplace(job_of(plan.all->chunks));
+    proof = proof_of(*plan.all);
+  }
+  prove_on_rank_0(all ? &*all : nullptr, std::move(proof), model.world(), options.threads);
+  return run_load(model, plan.mine, job_of(plan.mine), options);
+}
+
 }  // namespace
 
 // The parameters' types at run time are left out of the setup, so that every key has its source's type.
@@ -59,34 +76,20 @@ KeyTable live_keys(const LiveModel& model) {
 
 CopyCounts load_from_model(LiveModel& model, const KeyTable& keys, const Store& source,
                            const BlockLoadOptions& options) {
-  model.refuse_unsharded(0, "loaded");
-  exchange_shapes(model);
-  LoadPlan plan(model, keys);
-  std::optional<ChunkJob> all;
-  ProofInput proof;
-  if (plan.all) {
-    all.emplace(import_job(source, keys, plan.all->chunks));
-    proof = import_proof(source, keys, plan.all->chunks, plan.all->plan.layout);
-  }
-  prove_on_rank_0(all ? &*all : nullptr, std::move(proof), model.world(), options.threads);
-  return run_load(model, plan.mine, import_job(source, keys, plan.mine), options);
+  return load(
+      model, keys, options, [&](const auto& chunks) { return import_job(source, keys, chunks); },
+      [&](const AllChunks& all) { return import_proof(source, keys, all.chunks, all.plan.layout); });
 }
 
 CopyCounts load_from_checkpoint(LiveModel& model, const KeyTable& keys, const Store& checkpoint,
                                 const KeyTable& stored_keys, const ChunkList& stored,
                                 const BlockLoadOptions& options) {
-  model.refuse_unsharded(0, "loaded");
-  exchange_shapes(model);
-  LoadPlan plan(model, keys);
-  std::optional<ChunkJob> all;
-  ProofInput proof;
-  if (plan.all) {
-    all.emplace(gather_job(checkpoint, {stored_keys, stored}, {keys, plan.all->chunks}));
-    proof = gather_proof(stored_keys, plan.all->plan.layout);
-  }
-  prove_on_rank_0(all ? &*all : nullptr, std::move(proof), model.world(), options.threads);
-  return run_load(model, plan.mine, gather_job(checkpoint, {stored_keys, stored}, {keys, plan.mine}),
-                  options);
+  return load(
+      model, keys, options,
+      [&](const auto& chunks) {
+        return gather_job(checkpoint, {stored_keys, stored}, {keys, chunks});
+      },
+      [&](const AllChunks& all) { return gather_proof(stored_keys, all.plan.layout); });
 }
 
 }  // namespace mckpt::impl

@@ -94,9 +94,9 @@ struct ToRanks {
   std::string source{}, target{};
   SourceOptions opening{};  // of a sharded checkpoint; its model also of a Hugging Face folder
   Grid grid{};
-  std::int64_t vpp = 1;                              // chunks of layers on each pipeline stage
-  std::optional<std::int64_t> first_stage_layers{};  // none: as many as on the other stages
-  std::optional<std::int64_t> last_stage_layers{};   // likewise
+  std::int64_t vpp = 1;                                                   // chunks of layers on each stage
+  std::optional<std::int64_t> first_stage_layers{}, last_stage_layers{};  // none: as many as on the others
+  std::string hybrid_pattern{};                                           // as in Reshard
   Values values{};
   std::vector<std::string> spelling{};      // as in ToFsdp, and "mtp-transformer-layer"
   std::optional<std::int64_t> iteration{};  // none: target/release

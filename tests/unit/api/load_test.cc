@@ -55,6 +55,12 @@ TEST(Load, ARankHasItsPart) {
     EXPECT_EQ(std::memcmp(t.data, whole.data() + rank * t.bytes, static_cast<std::size_t>(t.bytes)), 0);
   }
   EXPECT_THROW(load_rank(kModel, {.how = {.device = "cpu"}, .grid = {.tp = 2}, .rank = 2}), Error);
+  try {
+    load_rank(kModel, {.how = {.device = "cpu"}, .hybrid_pattern = "*-|*-"});
+    FAIL() << "a run of one stage has no pipes";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), "MC2007");
+  }
 }
 
 TEST(Load, WhatAnObserverStopsIsNotLoaded) {

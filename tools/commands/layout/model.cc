@@ -257,7 +257,7 @@ void lay_out(ModelLayout& l, const ShownModel& opened, const LayoutFlags& flags)
   refuse_other_types(l.fsdp, values);
   l.types.main_dtype = values.dtype;
   RunSetup setup = run_setup(opened, flags, l.grid.tp);
-  const std::optional<LayerPattern> pattern = flags.pattern.pattern();
+  const std::optional<LayerPattern> pattern = flags.pattern.pattern(l.grid.pp);
   if (opened.groups) setup.groups = &*opened.groups;
   if (pattern) setup.groups = &*pattern;
   setup.spelling = flags.spelling.spelling().value_or(setup.spelling);

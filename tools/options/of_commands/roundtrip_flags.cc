@@ -91,7 +91,7 @@ void RoundtripFlags::parse(CommandLine& line) {
         .found(cat("--until ", *until))
         .help("leave out --logits or --until");
   if (repeat < 1) throw Error(Code::kUsage, "--repeat must be at least 1").found(repeat);
-  pattern = pattern_flag.pattern();
+  pattern = pattern_flag.pattern(grid_flags.sizes().pp);
 }
 
 void RoundtripFlags::refuse_early() const {

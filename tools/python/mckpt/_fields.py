@@ -452,6 +452,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "vpp": "chunks of layers on each pipeline stage, which take turns",
         "first_stage_layers": "layers on the first pipeline stage; by default as many as on the others",
         "last_stage_layers": "layers on the last pipeline stage; by default as many as on the others",
+        "hybrid_pattern": "the pattern of a hybrid source with | at the ends of the new stages; by default they are placed by pp and vpp",
         "spelling": "names as other versions and specs of Megatron have them: submodule-conv (mixer.conv1d.weight for mixer.conv1d_weight), unfused-norms (input_layernorm.weight for linear_qkv.layer_norm_weight, and the like), mtp-transformer-layer (transformer_layer for MTP's mtp_model_layer, as in Megatron-Core up to 0.16), or usual alone; by default a model gets the usual names and a checkpoint of Megatron keeps its own",
         "vocab_size": "rows of the vocabulary: auto (padded only where it does not divide by tp; the default), keep (refused there), a number, or divisible-by-N (padded to a multiple of tp times N)",
         "params_dtype": "data type of parameters at run time: auto (from the config), none, bf16, fp16 or fp32",

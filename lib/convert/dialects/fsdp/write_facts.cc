@@ -28,8 +28,9 @@ std::string new_args(std::string args, const FsdpResult& result, Notes& notes) {
     for (std::string_view name : pipeline_args()) put(name, std::monostate());
     put(kFsdpArg, true);
     put(kFormatArg, std::string("fsdp_dtensor"));
-    if (result.made) put_layers(args, result.map, result.made->run.groups, notes);
   }
+  if (result.made && (result.other_format || result.pattern))
+    put_layers(args, result.map, result.pattern, notes);
   if (result.vocab_rows != result.source_rows) put(kPaddedVocab, result.vocab_rows, true);
   if (divisor) put(kVocabDivisor, *divisor);
   if (result.norms != NormNames::kOfAll) put_modules(args, result.norms, notes);

@@ -22,6 +22,7 @@ class ModelMap;
 struct DcpName;
 struct FsdpRun;
 struct Grid;
+struct LayerPattern;
 struct MegatronArgs;
 struct RunEntries;
 
@@ -35,8 +36,9 @@ struct FsdpResult {
   // The source is of another format. Its args may lack the fields by which fused tensors are read, and give a
   // grid with pipeline stages; what Megatron does not load a checkpoint without is added.
   bool other_format = false;
-  const MegatronArgs* made = nullptr;  // args where the source has none; null: the model is not known
-  i64 made_iteration = 0;              // the number of a source that records none
+  const LayerPattern* pattern = nullptr;  // of a hybrid model, where it has groups or had pipes
+  const MegatronArgs* made = nullptr;     // args where the source has none; null: the model is not known
+  i64 made_iteration = 0;                 // the number of a source that records none
   NormNames norms =
       NormNames::kOfAll;  // as the result names them, where that may be otherwise than in the source
 };

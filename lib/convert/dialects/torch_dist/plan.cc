@@ -34,45 +34,22 @@ bool writes_dense(const Cell& cell) { return cell.cp == 0 && cell.dp == 0; }
 bool writes_experts(const Cell& cell) { return cell.edp == 0; }
 
 // Modules whose parameters have no extra state: Megatron's own embeddings, router and norm of Mamba, torch's
-// convolutions and patches, what Megatron-Bridge adds to layers of Gemma 4, and what mcore-bridge has for
-// Qwen4-Exp.
+// convolutions and patches.
 bool is_plain_module(std::string_view module) {
-  constexpr std::string_view kPlain[] = {"word_embeddings",
-                                         ".router",
-                                         "conv1d",
-                                         "mixer.norm",
-                                         "patch_embed.proj",
-                                         "pos_embed",
-                                         "output_layer",
-                                         "per_layer_embedding",
-                                         "per_layer_input_gate",
-                                         "per_layer_projection",
-                                         "per_layer_proj_norm",
-                                         "post_per_layer_input_norm",
-                                         "post_moe_layernorm",
-                                         "post_shared_expert_layernorm",
-                                         "pre_shared_expert_layernorm",
-                                         "post_ffn_layernorm",
-                                         "hc_norm",
-                                         "ple.norm_key",
-                                         "ple.norm_query",
-                                         "ple.norm_conv",
-                                         "ngram_embedding"};
+  constexpr std::string_view kPlain[] = {"word_embeddings",  ".router",   "conv1d",      "mixer.norm",
+                                         "patch_embed.proj", "pos_embed", "output_layer"};
   for (std::string_view end : kPlain)
     if (module.ends_with(end)) return true;
   return false;
 }
 
-// Whether the parameter's module saves no extra state though its name does not show it: a module of a tower of
-// Hugging Face, a norm of Megatron's own modules in a layer, or a norm that is split over tensor-parallel ranks,
-// as no module of Transformer Engine is; of Qwen4-Exp, which mixes streams with a low rank, norms of queries
-// and keys, and of the streams that a layer for prediction reads.
+// Whether the parameter's module saves no extra state though its name does not show it: the family's row says so,
+// or it is a module of a tower of Hugging Face, a norm of Megatron's own modules in a layer, or a norm that is
+// split over tensor-parallel ranks, as no module of Transformer Engine is.
 bool is_plain(const ModelParameter& p, const ModelConfig& model) {
   const bool norm = p.row->megatron.ends_with("norm.weight");
   const bool of_layer = p.section->scope == Scope::kLayers;
-  const bool of_qwen4 = model.compressed.mix_rank > 0 &&
-                        (p.row->megatron.ends_with("_layernorm.weight") || p.row->megatron == "hnorm.weight");
-  return is_copied(p) || of_qwen4 ||
+  return p.row->stateless || is_copied(p) ||
          (norm && ((model.own_modules && of_layer) || p.row->rule.starts_with("column")));
 }
 

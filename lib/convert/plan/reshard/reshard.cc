@@ -133,6 +133,7 @@ WrittenFacts ReshardTarget::write_facts(const ReshardOptions& options) {
                           .iteration = options.iteration,
                           .weights_only = from.weights_only(),
                           .other_format = r_.model().of_other_form(),
+                          .pattern = r_.pattern(),
                           .made = from.any_model() ? nullptr : &made,
                           .made_iteration = iteration,
                           .norms = norms_of(from.spelling())};

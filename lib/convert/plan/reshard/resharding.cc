@@ -9,6 +9,7 @@
 #include "convert/keys/stored_chunks.h"
 #include "convert/own/numbered_states.h"
 #include "convert/plan/reshard/unknown.h"
+#include "convert/plan/result_pattern.h"
 #include "convert/plan/vocab_change.h"
 #include "core/base/error.h"
 #include "hf/model.h"
@@ -189,6 +190,8 @@ std::vector<bool> Resharding::resized_tensors(const FsdpPlan& plan, std::span<co
 void Resharding::set_up_run() {
   run_.grid = options_.grid;
   run_.run = model().setup();
+  if (!source_.any_model()) pattern_ = result_pattern(model(), {}, {}, notes);
+  if (run_.run.groups && pattern_) run_.run.groups = &*pattern_;
   run_.run.vocab_rows = resharded_vocab(model(), run_.grid.tp, options_.vocab, notes);
   run_.fsdp = options_.fsdp;
   run_.threads = options_.threads;

@@ -26,6 +26,7 @@
 #include "convert/plan/reshard/reshard_source.h"
 #include "core/base/name_hash.h"
 #include "core/base/notes.h"
+#include "core/hybrid/pattern.h"
 #include "hf/folder/listed_parameters.h"
 
 namespace mckpt::impl {
@@ -58,6 +59,8 @@ class Resharding {
     return own < 0 ? target.shape : model().keys()[own].shape;
   }
   const FsdpRun& run() const { return run_; }
+  // Null: the args keep what they say of layers.
+  const LayerPattern* pattern() const { return pattern_ ? &*pattern_ : nullptr; }
   const Companions& states() const { return states_; }
   bool v2() const { return options_.fsdp.saves_state_dict(); }
 
@@ -72,7 +75,8 @@ class Resharding {
   const ReshardOptions options_;
   ReshardSource source_;
   std::unique_ptr<KeyTable> target_keys_;  // of fused tensors as the new grid stores them
-  FsdpRun run_;
+  std::optional<LayerPattern> pattern_;
+  FsdpRun run_;  // points to the pattern
   Companions states_;
   std::vector<i32> whole_;               // tensors that are carried as they are
   NameMap<std::string, i32> tensor_of_;  // by bare_name()

@@ -24,6 +24,7 @@
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
 #include "mappings/model/respelling.h"
+#include "mappings/model/stages.h"
 
 namespace mckpt::impl {
 namespace {
@@ -36,11 +37,6 @@ PlanIdentity settings_of(const HfToFsdpOptions& options) {
   text.set("hybrid_pattern", options.hybrid_pattern);
   text.set("expert_layout", expert_layout_name(options.model.expert_layout));
   return text;
-}
-
-std::optional<LayerPattern> groups_of(const HfToFsdpOptions& options) {
-  if (options.hybrid_pattern.empty()) return std::nullopt;
-  return parse_pattern(options.hybrid_pattern, Dialect::kGrouped);
 }
 
 void refuse_contradictions(const HfToFsdpOptions& options) {
@@ -64,7 +60,7 @@ class FsdpTarget final : public Target {
 
 FsdpTarget::FsdpTarget(const Opened& source, const HfToFsdpOptions& options)
     : map_(*source.model()->map),
-      groups_(groups_of(options)),
+      groups_(given_pattern(options.hybrid_pattern, options.grid.pp)),
       run_(fsdp_run(options, map_, groups_ ? &*groups_ : nullptr)),
       keys_(map_, run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp}),
       plan_(keys_, run_, [&](std::vector<ModelParameter>& p) { options.frozen.apply(p); }),

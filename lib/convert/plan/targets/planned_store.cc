@@ -23,6 +23,7 @@
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/parameter.h"
+#include "mappings/model/stages.h"
 
 namespace mckpt::impl {
 namespace {
@@ -88,8 +89,7 @@ PlannedCheckpoint planned_fsdp(const HfToFsdpOptions& options) {
   refuse_unlike_v2(options.grid, options.fsdp);
   refuse_other_types(options.fsdp, options.values);
   const HfModel model = open_model(options.source, options.model);
-  std::optional<LayerPattern> groups;
-  if (!options.hybrid_pattern.empty()) groups = parse_pattern(options.hybrid_pattern, Dialect::kGrouped);
+  const std::optional<LayerPattern> groups = given_pattern(options.hybrid_pattern, options.grid.pp);
   const FsdpRun run = fsdp_run(options, *model.map, groups ? &*groups : nullptr);
   const KeyTable keys(*model.map, run.run, KeyTable::Cells{run.grid.tp, run.grid.etp});
   FsdpPlan plan(keys, run, [&](std::vector<ModelParameter>& p) { options.frozen.apply(p); });
@@ -101,12 +101,15 @@ PlannedCheckpoint planned_fsdp(const HfToFsdpOptions& options) {
 PlannedCheckpoint planned_torch_dist(const ToMcoreOptions& options) {
   const HfModel model = open_model(options.source, options.checkpoint.model);
   const ModelMap& map = *model.map;
-  TorchDistRun run = torch_dist_run(options, map);
-  run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
-             options.values.params_dtype.of(map.model())};
+  Notes of_pattern;
+  const std::optional<LayerPattern> pattern = torch_dist_pattern(options, map, of_pattern);
+  const TorchDistRun run = torch_dist_run(options, map, pattern);
   const KeyTable keys(map, run.run, torch_dist_split);
   TorchDistPlan plan(keys, run);
-  return checkpoint_of(model, run.run, run.grid, std::move(plan.layout), DcpDialect::kTorchDist);
+  PlannedCheckpoint out =
+      checkpoint_of(model, run.run, run.grid, std::move(plan.layout), DcpDialect::kTorchDist);
+  out.notes.append(of_pattern);
+  return out;
 }
 
 }  // namespace mckpt::impl

@@ -224,7 +224,7 @@ RanksTarget::RanksTarget(const Opened& source, const ToRanksOptions& given)
     details.note(text);
   const PatternChoice choice{run_.grid.pp, options_.hybrid_pattern, false};
   pattern_ = source.sharded ? result_pattern(*source.sharded, choice, run_.pipeline, notes)
-                            : result_pattern(map, choice, run_.pipeline);
+                            : result_pattern(map, choice, run_.pipeline, notes);
   if (pattern_) run_.pipeline.pattern = &*pattern_;
   refuse_misfit(map, run_);
   keys_.emplace(map, run_.run, KeyTable::Cells{run_.grid.tp, run_.grid.etp});

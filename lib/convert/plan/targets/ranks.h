@@ -32,7 +32,7 @@ struct ToRanksOptions {
   std::string model_dict{};        // as in OwnModelOptions
   Grid grid{};
   PipelineOptions pipeline{};
-  std::string hybrid_pattern{};  // of a checkpoint, with the pipes of the new stages; "": they are placed
+  std::string hybrid_pattern{};  // with the pipes of the new stages; "": they are placed
   Spelling spelling{};           // the names of parameters that have more than one
   ValueOptions values{};
   std::optional<i64> iteration{};  // none: DST/release

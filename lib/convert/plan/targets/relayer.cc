@@ -93,16 +93,16 @@ Relayering::Relayering(const Store& store, const RelayerOptions& options)
   add_notes(from, to);
 }
 
-// The stages of the args stay, so the pipes of the pattern say how many chunks of layers each stage has. On one
-// stage they say nothing.
+// The stages of the args stay, so the pipes of the pattern say how many chunks of layers each stage has.
 void Relayering::follow_pipes(const LayerPattern& result) {
   const RunSizes run = run_sizes(*args_->value());
-  const i64 segments = std::ssize(result.segments), stages = run.pipeline_stages.value_or(1);
-  if (stages <= 1) return;
-  if (segments > 1 && segments % stages != 0)
+  const i64 segments = std::ssize(result.segments), stages = run.pipeline_stages.value_or(0);
+  if (stages > 0 && segments > 1 && (stages == 1 || segments % stages != 0))
     return notes.warn(
-        cat("the pattern has ", segments, " segments, and the args ", stages,
-            " stages, among which they do not divide: give the new run another pattern or pipeline"));
+        cat("the pattern has ", segments, " segments, and the args ", counted(stages, "stage"),
+            stages == 1 ? ", on which Megatron refuses the |" : ", among which they do not divide",
+            ": give the new run another pattern or pipeline"));
+  if (stages <= 1) return;
   const i64 chunks = std::max<i64>(1, segments / stages);
   if (run.pipeline_chunks.value_or(1) == chunks) return;
   changes_.push_back({std::string(kChunksArg), chunks > 1 ? ArgValue(chunks) : ArgValue()});

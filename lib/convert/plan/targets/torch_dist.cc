@@ -101,30 +101,13 @@ class McoreTarget : public Target {
   }
 };
 
-std::optional<LayerPattern> pattern_of(const ToMcoreOptions& options, const ModelMap& map) {
-  if (!options.hybrid_pattern.empty() && options.layers == LayerStacks::kStacked)
-    throw Error(Code::kUsage, "layers in groups are never one tensor").help("leave `layers` out");
-  return result_pattern(map, {options.grid.pp, options.hybrid_pattern}, options.pipeline);
-}
-
-TorchDistRun run_of_model(const ToMcoreOptions& options, const ModelMap& map,
-                          const std::optional<LayerPattern>& pattern) {
-  TorchDistRun run = torch_dist_run(options, map);
-  const bool named = pattern && pattern->has_groups();
-  run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
-             options.values.params_dtype.of(map.model()), named ? &*pattern : nullptr};
-  if (pattern) run.pipeline.pattern = &*pattern;
-  run.stacked &= !pattern;
-  return run;
-}
-
 // The tensors of a model, gathered along the runs of the table.
 class McoreOfModel final : public McoreTarget {
  public:
   McoreOfModel(const Opened& source, const ToMcoreOptions& options)
       : map_(*source.model()->map),
-        pattern_(pattern_of(options, map_)),
-        run_(run_of_model(options, map_, pattern_)),
+        pattern_(torch_dist_pattern(options, map_, notes)),
+        run_(torch_dist_run(options, map_, pattern_)),
         keys_(map_, run_.run, torch_dist_split),
         plan_(keys_, run_),
         chunks_(plan_) {
@@ -205,6 +188,24 @@ OpenAs opening_of(const ToMcoreOptions& options) {
 }
 
 }  // namespace
+
+std::optional<LayerPattern> torch_dist_pattern(const ToMcoreOptions& options, const ModelMap& map,
+                                               Notes& notes) {
+  if (!options.hybrid_pattern.empty() && options.layers == LayerStacks::kStacked)
+    throw Error(Code::kUsage, "layers in groups are never one tensor").help("leave `layers` out");
+  return result_pattern(map, {options.grid.pp, options.hybrid_pattern}, options.pipeline, notes);
+}
+
+TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map,
+                            const std::optional<LayerPattern>& pattern) {
+  TorchDistRun run = torch_dist_run(options, map);
+  const bool named = pattern && pattern->has_groups();
+  run.run = {vocab_rows(map.model(), map.family(), run.grid.tp, options.values.vocab),
+             options.values.params_dtype.of(map.model()), named ? &*pattern : nullptr};
+  if (pattern) run.pipeline.pattern = &*pattern;
+  run.stacked &= !pattern;
+  return run;
+}
 
 Conversion plan_to_mcore(const ToMcoreOptions& options) {
   return plan_to_mcore(open_store(options.source, options.checkpoint.model.files), options);

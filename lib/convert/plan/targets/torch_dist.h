@@ -24,8 +24,11 @@
 
 namespace mckpt::impl {
 
+class ModelMap;
+class Notes;
 class Store;
 struct Conversion;
+struct LayerPattern;
 struct Opened;
 
 // Plain values. Every rank plans with the same ones, except `rank`.
@@ -48,6 +51,13 @@ struct ToMcoreOptions {
   int threads = 1;
   int rank = 0;  // of this process; rank 0 alone compares data that should be equal
 };
+
+// The pattern of a result that is made of a model, and the run that saves it. Throw what result_pattern() and
+// torch_dist_run() throw, and kUsage for groups in stacked layers. The pattern outlives the run.
+std::optional<LayerPattern> torch_dist_pattern(const ToMcoreOptions& options, const ModelMap& map,
+                                               Notes& notes);
+TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map,
+                            const std::optional<LayerPattern>& pattern);
 
 // Throws what open_hf_model(), open_sharded(), TorchDistPlan, import_job() and keyed_job() throw; kNotFound
 // for a model without weights; kUnknownFormat where the layers of the source have other names; kBadPattern

@@ -6,6 +6,7 @@
 #include "core/items/shape.h"
 #include "hf/quantized/parts.h"
 #include "io/store/store.h"
+#include "mappings/names_alone.h"
 
 namespace mckpt::impl {
 namespace {
@@ -77,16 +78,10 @@ i64 group_size(const PartFinder& parts, const PartFinder::Dims& s, const Quantiz
   return 0;
 }
 
-// The one scale of all parts of a table that files have in parts: TABLE.weight_scale of TABLE.shard_7.weight.
-// -1: there is none.
+// The one scale of all parts of a table that files have in parts. -1: there is none.
 i64 scale_of_table(const PartFinder& parts, std::string_view name) {
-  constexpr std::string_view kPart = ".shard_", kEnd = ".weight";
-  const std::size_t at = name.rfind(kPart);
-  if (at == name.npos || !name.ends_with(kEnd)) return -1;
-  std::string_view number = name.substr(at + kPart.size());
-  number.remove_suffix(std::min(number.size(), kEnd.size()));
-  if (number.empty() || number.find_first_not_of("0123456789") != number.npos) return -1;
-  return parts.find(cat(name.substr(0, at), ".weight_scale"));
+  const std::optional<PartName> part = part_by_name(name);
+  return part ? parts.find(cat(part->whole, "_scale")) : -1;
 }
 
 QuantizedTensor part_of_table(const PartFinder& parts, QuantizedTensor q) {

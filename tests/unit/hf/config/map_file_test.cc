@@ -26,6 +26,7 @@ const MapFile kWhole{.rows = {{.megatron = "decoder.layers.{L}.mlp.router.weight
                                            {"model.layers.{L}.w3.weight", "ffn hidden"}},
                                .split = KeySplit::kSwiglu,
                                .alternates = true,
+                               .stateless = true,
                                .gathered_with = "layer",
                                .todo = "which is the gate?"}},
                      .unread = {{"model.head.weight", "model.embed.weight", "a copy"}},

@@ -93,8 +93,8 @@ TEST(PatternOnStages, FollowsThePipeline) {
   EXPECT_EQ(on_stages("M-|M*-M/*-", 2, 4), "M|-|M*|-M/*-");
 }
 
-TEST(PatternOnStages, KeepsThePipesOfOneStageForTheNextPipeline) {
-  EXPECT_EQ(on_stages("M-|M*-M", 1, 1), "M-|M*-M");
+TEST(PatternOnStages, TakesPipesThatOneStageHasForAPipeline) {
+  EXPECT_EQ(on_stages("M-|M*-M", 1, 1), "M-M*-M");
   EXPECT_EQ(on_stages("M-|M*-M", 1, 2), "M-|M*-M");
   EXPECT_EQ(on_stages("M|-|M*|-M", 1, 2), "M|-|M*|-M");
   EXPECT_EQ(on_stages("M-|M*-M", 1, 3), "M-|M*|-M");
@@ -113,6 +113,14 @@ TEST(PatternOnStages, PlacesPipesOnlyWhereStagesAreUnequal) {
   EXPECT_EQ(on_stages("M[*-]M", 1, 2), "M|[*-]M");
   EXPECT_EQ(on_stages("M-M*-", 1, 2), "M-|M*-");
   EXPECT_EQ(on_stages("[*-]M|[*-]M", 2, 2, {.first_layers = 2}), "[*-]M[*-]M");
+}
+
+TEST(GivenPattern, HasNoPipesOnOneStage) {
+  EXPECT_EQ(given_pattern("M-|M*", 2)->text, "M-|M*");
+  EXPECT_EQ(given_pattern("M-M*/*-", 1)->text, "M-M*/*-");
+  EXPECT_FALSE(given_pattern("", 1));
+  const std::string fault = thrown_by([] { given_pattern("M-|M*/*-", 1); });
+  EXPECT_NE(fault.find("expected M-M*/*-, or"), std::string::npos) << fault;
 }
 
 // The notes and the help of a refusal, behind its message.
