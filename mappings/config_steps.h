@@ -57,6 +57,7 @@ struct ConfigStep {
     kMtp,            // prediction layers, at most `otherwise`, each a `layer`
     kNoMtp,          // none, whatever was read
     kTied,           // tie_word_embeddings of the whole, or where it has none of its text_config
+    kTiedByEither,   // the same, but the flag of either object is enough
     kPart,           // the function `words`, with the number `otherwise`
     kInside,         // `steps`, in the object of the key; `words`: its defaults, as JSON
     kInsideOrHere,   // the same where there is that object; else in this one

@@ -62,6 +62,7 @@ constexpr ConfigStep mtp(i64 most, LayerSpec layer = {}) {
 }
 constexpr ConfigStep no_mtp() { return {.kind = Kind::kNoMtp}; }
 constexpr ConfigStep tied() { return {.kind = Kind::kTied}; }
+constexpr ConfigStep tied_by_either() { return {.kind = Kind::kTiedByEither}; }
 constexpr ConfigStep part(std::string_view name, i64 number = 0) {
   return {.kind = Kind::kPart, .otherwise = number, .words = name};
 }

@@ -72,7 +72,7 @@ constexpr ConfigStep kVisionConfig[] = {part("glm4v_vision")};
 constexpr ConfigStep kConfig[] = {
     inside("text_config", kGlm4MoeConfig),
     no_mtp(),
-    tied(),
+    tied_by_either(),
     inside("vision_config", kVisionConfig),
 };
 

@@ -60,7 +60,7 @@ constexpr std::string_view kTypes[] = {"mistral3"};
 
 constexpr ConfigStep kConfig[] = {
     inside("text_config", kLlamaConfig),
-    tied(),
+    flag(kTiedHead, "tie_word_embeddings", true),
     part("pixtral"),
     part("one_feature_layer"),
 };

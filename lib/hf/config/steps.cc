@@ -19,11 +19,13 @@ std::vector<std::string_view> keys_of(const ConfigStep& step) {
   return keys;
 }
 
-// The flag at the top, or where the top has none the language model's.
-bool read_tied(const ConfigFields& top) {
+// The flag at the top, or where the top has none the language model's. `either`: the language model's counts also where
+// the top says false, as in classes of transformers whose older configs had the flag there alone.
+bool read_tied(const ConfigFields& top, bool either) {
   constexpr std::string_view kTied = "tie_word_embeddings", kText = "text_config";
-  if (top.has(kTied)) return top.flag_or(kTied, false);
-  return (top.has(kText) ? top.object(kText) : top).flag_or(kTied, false);
+  const bool above = top.flag_or(kTied, false);
+  if (above || (top.has(kTied) && !either) || !top.has(kText)) return above;
+  return top.object(kText).flag_or(kTied, false);
 }
 
 void read_inside(const ConfigFields& c, const ConfigStep& step, ModelConfig& m) {
@@ -66,7 +68,8 @@ void read_entry(const ConfigFields& c, const ConfigStep& step, ModelConfig& m) {
       step.flag(m) = step.otherwise != 0;
       return;
     case Kind::kTied:
-      m.tied = read_tied(c);
+    case Kind::kTiedByEither:
+      m.tied = read_tied(c, step.kind == Kind::kTiedByEither);
       return;
     default:
       throw Error(Code::kInternal, "a step of a config is of no known kind");

@@ -36,6 +36,9 @@ constexpr std::size_t kMostListed = 50;
 constexpr i64 kMostLookedFor = 1000;
 // The remark about a file of weights that is not read.
 constexpr std::string_view kNotReferenced = "not referenced: it is not part of the model (unused)";
+// The same where config.json names the model.
+constexpr std::string_view kNotNamed =
+    "not part of the model that transformers_weights of config.json names (unused)";
 
 // The number at the front of the text, if it has five digits.
 std::optional<i64> five_digits(std::string_view text) {
@@ -59,12 +62,15 @@ class FolderOpener {
     }
   }
 
-  // The index decides if there is one; then a file called model.safetensors, or the only one; else all
-  // files are one set.
+  // config.json decides if it names the weights; then the index if there is one; then a file called
+  // model.safetensors, or the only one; else all files are one set.
   std::unique_ptr<Store> open() {
     refuse_beside_torch(folder_, weights_, indexes_);
     add_config_facts(folder_, *store_, [&](Finding f) { odd_.add(std::move(f)); });
-    if (!indexes_.empty()) {
+    if (const std::string named = chosen_by_config(); !named.empty()) {
+      store_->add_fact("files", cat(named, " (by ", kWeightsEntry, " of config.json)"));
+      named.ends_with(kIndexSuffix) ? open_indexed(named, true) : open_single(named, kNotNamed);
+    } else if (!indexes_.empty()) {
       open_indexed(chosen_index());
     } else if (weights_.empty()) {
       throw Error(Code::kUnknownFormat, "the folder has no safetensors file");
@@ -81,6 +87,14 @@ class FolderOpener {
  private:
   bool has_weights(std::string_view name) const {
     return std::find(weights_.begin(), weights_.end(), name) != weights_.end();
+  }
+
+  // The file or index that config.json names, unless the caller chose another one by the options; "": neither.
+  std::string chosen_by_config() const {
+    const ModelFiles chosen = folder_.opening().model_files;
+    const bool by_caller = (chosen == ModelFiles::kSingle && has_weights(kSingleFile)) ||
+                           (chosen == ModelFiles::kShards && !indexes_.empty());
+    return by_caller ? "" : named_by_config(folder_);
   }
 
   // Throws kBadIndex if there are several indexes and none has the usual name.
@@ -118,7 +132,8 @@ class FolderOpener {
         .help(left.empty() ? "fetch or copy the file again" : "start the download again");
   }
 
-  void open_indexed(const std::string& index_name);
+  // `named`: by config.json, so that no other file can be meant.
+  void open_indexed(const std::string& index_name, bool named = false);
   void add_listed(const SafetensorsIndex& index);
   void add_strays(const SafetensorsIndex& index);
   void note_lost(const SafetensorsIndex& index, const std::string& index_name);
@@ -148,13 +163,13 @@ class FolderOpener {
   std::vector<bool> lost_;   // one a file of the index: missing, or without a header that can be read
 };
 
-void FolderOpener::open_indexed(const std::string& index_name) {
+void FolderOpener::open_indexed(const std::string& index_name, bool named) {
   SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name), [&] {
     return parse_safetensors_index(json_text(folder_.open_file(index_name)));
   });
   // The index is of another model than the single file where it does not name that.
   const bool two =
-      has_weights(kSingleFile) && std::ranges::find(index.files, kSingleFile) == index.files.end();
+      !named && has_weights(kSingleFile) && std::ranges::find(index.files, kSingleFile) == index.files.end();
   if (two && folder_.opening().model_files == ModelFiles::kSingle) {
     store_->add_fact("files", cat(kSingleFile, " (chosen of two models)"));
     return open_single(std::string(kSingleFile), std::string(kNotChosen));
@@ -178,7 +193,7 @@ void FolderOpener::open_indexed(const std::string& index_name) {
     const auto single = [&] { return open_safetensors_file(folder_.inside(kSingleFile), folder_.opening()); };
     odd_.add(judge_two_models(*store_, names, single));
   }
-  add_unused(kNotReferenced, two ? kSingleFile : "");
+  add_unused(named ? kNotNamed : kNotReferenced, two ? kSingleFile : "");
 }
 
 // Adds the tensors that are where the index says, and notes the others as strays.
