@@ -25,6 +25,9 @@ constexpr ConfigStep size_or(NumberOf to, Key key, i64 otherwise) {
 constexpr ConfigStep count_or(NumberOf to, Key key, i64 otherwise) {
   return {.kind = Kind::kCountOr, .keys = {key}, .number = to, .otherwise = otherwise};
 }
+constexpr ConfigStep count_unless_null(NumberOf to, Key key, i64 otherwise) {
+  return {.kind = Kind::kCountUnlessNull, .keys = {key}, .number = to, .otherwise = otherwise};
+}
 constexpr ConfigStep flag(FlagOf to, Key key, bool otherwise) {
   return {.kind = Kind::kFlag, .keys = {key}, .flag = to, .otherwise = otherwise};
 }

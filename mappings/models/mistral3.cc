@@ -58,8 +58,14 @@ constexpr Unread kUnread[] = {
 
 constexpr std::string_view kTypes[] = {"mistral3"};
 
+constexpr ConfigStep kMinistralHeads[] = {text({.kv_groups = 8, .head_dim = 128})};
+constexpr ConfigStep kTextConfig[] = {
+    where("model_type", "ministral3", kMinistralHeads),
+    text({.kv_groups = 8}),
+    all_of(kPlainDecoder),
+};
 constexpr ConfigStep kConfig[] = {
-    inside("text_config", kLlamaConfig),
+    inside("text_config", kTextConfig),
     flag(kTiedHead, "tie_word_embeddings", true),
     part("pixtral"),
     part("one_feature_layer"),

@@ -36,7 +36,7 @@ void read_inside(const ConfigFields& c, const ConfigStep& step, ModelConfig& m) 
 // How many shared experts there are: under one of the keys, which must agree.
 i64 shared_experts(const ConfigFields& c, const ConfigStep& step) {
   const std::string_view key = step.keys[0], also = step.keys[1];
-  if (also.empty() || !c.has(also)) return c.count_or(key, step.otherwise);
+  if (also.empty() || !c.has(also)) return c.count_unless_null(key, step.otherwise);
   const i64 other = c.count_or(also, step.otherwise), n = c.count_or(key, other);
   if (other != n) throw c.error(also, cat("contradicts '", c.key(key), "'")).expected(n).found(other);
   return n;
@@ -54,6 +54,9 @@ void read_entry(const ConfigFields& c, const ConfigStep& step, ModelConfig& m) {
       return;
     case Kind::kCountOr:
       step.number(m) = c.count_or(key, step.otherwise);
+      return;
+    case Kind::kCountUnlessNull:
+      step.number(m) = c.count_unless_null(key, step.otherwise);
       return;
     case Kind::kFlag:
       step.flag(m) = c.flag_or(key, step.otherwise != 0);
