@@ -58,10 +58,11 @@ constexpr Unread kUnread[] = {
 
 constexpr std::string_view kTypes[] = {"mistral3"};
 
-constexpr ConfigStep kMinistralHeads[] = {text({.kv_groups = 8, .head_dim = 128})};
+constexpr ConfigStep kMinistralHeads[] = {
+    text({.kv_groups = 8, .head_dim = 128, .null_groups_are_heads = true})};
 constexpr ConfigStep kTextConfig[] = {
     where("model_type", "ministral3", kMinistralHeads),
-    text({.kv_groups = 8}),
+    text({.kv_groups = 8, .null_groups_are_heads = true}),
     all_of(kPlainDecoder),
 };
 constexpr ConfigStep kConfig[] = {

@@ -59,6 +59,22 @@ def check(what, config):
             failures.append(f"{what} at {grid} 2: {fsdp}")
 
 
+def check_refused(what, config, key):
+    """A model with an entry that no table has: a conversion refuses the entry by name, and verify does not call the model unsound,
+    in its text and in JSON."""
+    with tempfile.TemporaryDirectory(prefix="mckpt_family_") as folder:
+        with open(os.path.join(folder, "config.json"), "w") as f:
+            json.dump(config, f)
+        model = getattr(transformers, config["architectures"][0])(transformers.AutoConfig.from_pretrained(folder))
+        model.to(torch.bfloat16).save_pretrained(folder)
+        refused = run_mckpt("convert", "hf-to-fsdp", folder, os.path.join(folder, "run"), "--dry-run")
+        if refused.returncode == 0 or "MC2003" not in refused.stderr or key not in refused.stderr:
+            failures.append(f"{what}: not refused by {key}: {refused.stderr}")
+        text, answer = run_mckpt("verify", folder), run_mckpt("verify", folder, "--json")
+        if text.returncode != 0 or answer.returncode != 0 or key not in text.stdout or key not in answer.stdout:
+            failures.append(f"{what}: verify does not say that the config was not judged: {text.stdout}")
+
+
 def only_megatrons(module):
     """Items of keys, values and their norm that Megatron has in every attention layer of Gemma 4, and this one has not; the rows of
     gates that it has for every row of a head of Step-3.7."""
@@ -132,6 +148,13 @@ for model in GOLDEN_FAMILIES:
 
 check("ministral3, over Mistral", changed("ministral3", text_config=golden_config("mistral")))
 check("exaone4, untied", changed("exaone4", tie_word_embeddings=False))
+# Entries about layers without experts, which the class does not have.
+for model in ("qwen3_5_moe", "qwen3_5_moe_text"):
+    config = golden_config(model)
+    config.get("text_config", config).update(decoder_sparse_step=2, mlp_only_layers=[0])
+    check(model + ", with entries of Qwen3-Next", config)
+check_refused("qwen3_vl, biases of attention", changed("qwen3_vl", attention_bias=True), "attention_bias")
+check_refused("qwen3_moe, biases of attention", changed("qwen3_moe", attention_bias=True), "attention_bias")
 
 for model in BUILT:
     check(model, golden_config(model))

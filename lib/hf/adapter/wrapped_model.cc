@@ -130,7 +130,13 @@ std::string folder_of(const Store& store) {
 LoraConfig of_train_meta(const std::string& text) {
   const JsonValue meta = parse_config(text);
   const bool names_kind = !meta.is(JsonType::kObject) || meta.find("peft_type");
-  return parse_lora_config(names_kind ? text : with_member(text, 0, "peft_type", "\"LORA\""));
+  LoraConfig out = parse_lora_config(names_kind ? text : with_member(text, 0, "peft_type", "\"LORA\""));
+  if (!(out.alpha > 0))
+    throw Error(Code::kBadConfig, "'lora_alpha' of the adapter is not a possible number")
+        .expected("a positive number")
+        .found(out.alpha)
+        .help("write the number of the run into the file");
+  return out;
 }
 
 }  // namespace
