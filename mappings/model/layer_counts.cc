@@ -36,7 +36,7 @@ void LayerCounts::needed(const Site& site, bool found) {
   any = any || found;
 }
 
-// The number of an expert is no layer's: what is in front of the number decides.
+// Experts have numbers, too, so the text in front of a number decides.
 bool LayerCounts::is_beyond(std::string_view name, const SourceTable& sources) {
   for (std::size_t at = 0, end = 0; (at = name.find_first_of("0123456789", end)) != name.npos;) {
     end = std::min(name.find_first_not_of("0123456789", at), name.size());

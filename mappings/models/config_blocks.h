@@ -57,20 +57,13 @@ inline constexpr ConfigStep kGatedDecoder[] = {
     divides("linear_num_value_heads", kGdnValueHeads, "linear_num_key_heads", kGdnKeyHeads),
     part("gdn_layers"),
 };
-inline constexpr ConfigStep kQwen3NextConfig[] = {text({.kv_groups = 2, .head_dim = 256}),
-                                                  all_of(kGatedDecoder),
-                                                  shared_width(512),
-                                                  part("shared_gate"),
-                                                  all_of(kQwenExperts),
+inline constexpr ConfigStep kGatedLayers[] = {text({.kv_groups = 2, .head_dim = 256}), all_of(kGatedDecoder),
+                                              shared_width(512), part("shared_gate")};
+inline constexpr ConfigStep kQwen3NextConfig[] = {all_of(kGatedLayers), all_of(kQwenExperts),
                                                   mtp(1, kAttentionAndExperts)};
 // The same, and every layer has experts.
-inline constexpr ConfigStep kQwen35MoeConfig[] = {text({.kv_groups = 2, .head_dim = 256}),
-                                                  all_of(kGatedDecoder),
-                                                  shared_width(512),
-                                                  part("shared_gate"),
-                                                  all_of(kRoutedExperts),
-                                                  part("experts_everywhere"),
-                                                  layer_experts(),
+inline constexpr ConfigStep kQwen35MoeConfig[] = {all_of(kGatedLayers), all_of(kRoutedExperts),
+                                                  part("experts_everywhere"), layer_experts(),
                                                   mtp(1, kAttentionAndExperts)};
 
 // Configs that transformers wrote may also have num_experts, which is then another model's number.

@@ -1,6 +1,7 @@
 """An entry that config.json lacks has the default of transformers' class. For every family, each entry in turn is left out, at the
 top and in each nested config: mckpt reads the model that it reads where transformers has written the default out, or refuses the
-config. And a whole config as transformers writes it, which leaves out entries of nested configs, is the config with all of them.
+config by the missing entry. And a config as transformers writes it, which leaves entries out, is the config with all of them.
+$MCKPT_LIST: prints the refusals.
 """
 
 from mckpt_tests.checks import expect, finish, in_parallel, need
@@ -17,7 +18,7 @@ import tempfile
 import transformers
 
 transformers.utils.logging.set_verbosity(50)
-# Of layers for prediction, which its classes do not build, transformers has nothing to say.
+# transformers has nothing to say of layers for prediction: its classes do not build them.
 NOT_FACTS = {"model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "num_nextn_predict_layers", "mtp_num_hidden_layers",
              "num_mtp_layers"}
 # Where a default of others counts, and which.
@@ -45,9 +46,21 @@ def of_transformers(config):
             json.dump(config, f)
         try:
             found = transformers.AutoConfig.from_pretrained(folder)
-            return found, {**json.loads(found.to_json_string(use_diff=False)), "architectures": config["architectures"]}
+            return found, written(found, config, diff=False)
         except Exception:
             return None, None
+
+
+def written(found, config, diff):
+    """As transformers writes the config, or with all that it leaves out."""
+    return {**json.loads(found.to_json_string(use_diff=diff)), "architectures": config["architectures"]}
+
+
+def check_defaults(kind, config):
+    """The config of the class in which every entry is the default; some are of no possible model."""
+    a, b = (read(written(kind(), config, diff)) for diff in (True, False))
+    if not (isinstance(a, str) and isinstance(b, str)):
+        expect(a == b, f"the default of {kind.__name__}: {difference(a, b)}")
 
 
 def places(config, here=()):
@@ -77,10 +90,10 @@ def check(what, config):
     found, whole = of_transformers(config)
     if not expect(found is not None, f"{what}: transformers refuses the config"):
         return
-    written = {**json.loads(found.to_json_string(use_diff=True)), "architectures": config["architectures"]}
-    a, b = read(written), read(whole)
+    a, b = (read(written(found, config, diff)) for diff in (True, False))
     expect(not isinstance(b, str), f"{what}: mckpt refuses the whole config: {b}")
     expect(a == b, f"{what} as transformers writes it: {difference(a, b)}")
+    classes.setdefault(type(found), config)
     for here in places(whole):
         at = whole
         for name in here:
@@ -92,7 +105,7 @@ def check(what, config):
             _, filled = of_transformers(less)
             if filled is None:
                 continue
-            got, want = read(less), read(filled)
+            got, want = read(less), b if filled == whole else read(filled)
             if isinstance(got, str) and "MC2001" in got and "is missing" in got:
                 refused.append(f"{what}: {'.'.join((*here, key))}: {got.splitlines()[0]}")
                 continue
@@ -102,11 +115,12 @@ def check(what, config):
             expect(got == want, f"{what} without {'.'.join((*here, key))}: {difference(got, want)}"[:400])
 
 
-refused = []
+refused, classes = [], {}
 chosen = sys.argv[1:]
 cases = [(tiny_name(c), c) for c in TINY if not chosen or c["model_type"] in chosen]
 cases += [(m, golden_config(m)) for m in GOLDEN_FAMILIES + BUILT if not chosen or m in chosen]
 in_parallel(check, cases)
+in_parallel(check_defaults, list(classes.items()))
 if os.environ.get("MCKPT_LIST"):
     print("\n".join(refused))
 finish(1 if chosen else 1500)

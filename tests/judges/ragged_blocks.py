@@ -1,5 +1,4 @@
-"""FP8 blocks of 128 x 128 over matrices whose rows or columns are no multiple of 128: mckpt writes them as DeepSeek's own files have
-them, and warns exactly where transformers, decoding them, gets other values or none.
+"""mckpt quantises matrices to FP8 blocks of 128 x 128, and warns exactly where transformers decodes other values of them, or none.
 """
 
 from mckpt_tests.checks import expect, finish, need
@@ -21,7 +20,7 @@ temporary = scratch()
 
 
 def decoded(codes, scales):
-    """By the definition: the scale of an item is that of its block of 128 x 128."""
+    """Each item times the scale of its block of 128 x 128."""
     whole = scales.repeat_interleave(128, 0).repeat_interleave(128, 1)
     return codes.float() * whole[: codes.shape[0], : codes.shape[1]]
 

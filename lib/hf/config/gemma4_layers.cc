@@ -88,7 +88,7 @@ void read_full_heads(const ConfigFields& c, i64 layer, bool keys_are_values, Tow
   t.kv_groups = groups;
 }
 
-// The width of the embedding of each layer's own; the default of transformers is that of its first models.
+// How wide each layer's own embedding is; transformers takes 256 where the entry is absent.
 constexpr std::string_view kLayerInput = "hidden_size_per_layer_input";
 i64 layer_input(const ConfigFields& c) { return c.count_unless_null(kLayerInput, 256); }
 

@@ -34,11 +34,6 @@ constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 // Missing files of one set: the most that become findings, and the most that are looked for one by one.
 constexpr std::size_t kMostListed = 50;
 constexpr i64 kMostLookedFor = 1000;
-// The remark about a file of weights that is not read.
-constexpr std::string_view kNotReferenced = "not referenced: it is not part of the model (unused)";
-// The same where config.json names the model.
-constexpr std::string_view kNotNamed =
-    "not part of the model that transformers_weights of config.json names (unused)";
 
 // The number at the front of the text, if it has five digits.
 std::optional<i64> five_digits(std::string_view text) {
@@ -62,12 +57,11 @@ class FolderOpener {
     }
   }
 
-  // config.json decides if it names the weights; then the index if there is one; then a file called
-  // model.safetensors, or the only one; else all files are one set.
+  // The name in config.json decides, then the index, then model.safetensors or the only file; else all are one set.
   std::unique_ptr<Store> open() {
     refuse_beside_torch(folder_, weights_, indexes_);
     add_config_facts(folder_, *store_, [&](Finding f) { odd_.add(std::move(f)); });
-    if (const std::string named = chosen_by_config(); !named.empty()) {
+    if (const std::string named = chosen_weights(folder_); !named.empty()) {
       store_->add_fact("files", cat(named, " (by ", kWeightsEntry, " of config.json)"));
       named.ends_with(kIndexSuffix) ? open_indexed(named, true) : open_single(named, kNotNamed);
     } else if (!indexes_.empty()) {
@@ -87,14 +81,6 @@ class FolderOpener {
  private:
   bool has_weights(std::string_view name) const {
     return std::find(weights_.begin(), weights_.end(), name) != weights_.end();
-  }
-
-  // The file or index that config.json names, unless the caller chose another one by the options; "": neither.
-  std::string chosen_by_config() const {
-    const ModelFiles chosen = folder_.opening().model_files;
-    const bool by_caller = (chosen == ModelFiles::kSingle && has_weights(kSingleFile)) ||
-                           (chosen == ModelFiles::kShards && !indexes_.empty());
-    return by_caller ? "" : named_by_config(folder_);
   }
 
   // Throws kBadIndex if there are several indexes and none has the usual name.
@@ -132,8 +118,7 @@ class FolderOpener {
         .help(left.empty() ? "fetch or copy the file again" : "start the download again");
   }
 
-  // `named`: by config.json, so that no other file can be meant.
-  void open_indexed(const std::string& index_name, bool named = false);
+  void open_indexed(const std::string& index_name, bool named = false);  // by config.json
   void add_listed(const SafetensorsIndex& index);
   void add_strays(const SafetensorsIndex& index);
   void note_lost(const SafetensorsIndex& index, const std::string& index_name);

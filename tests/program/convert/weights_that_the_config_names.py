@@ -97,7 +97,7 @@ def the_named_file_is_the_model():
         expect("foo.safetensors is not" not in said, f"verify calls the model unused: {said}")
     expect(f"foo.safetensors (by {ENTRY} of config.json)" in mckpt("inspect", model, "--json"), "inspect --json does not name the file")
     expect(f"foo.safetensors (by {ENTRY} of config.json)" in mckpt("inspect", model), "inspect does not name the file")
-    # Of each way out of the folder, the values are those of the named file; a folder has no entry that leads nowhere.
+    # Every conversion takes the values of the named file; a folder has no entry that leads nowhere.
     for mode, target in (("to-safetensors", path("x.safetensors")), ("safetensors-to-pt", path("x.pt")), ("to-dcp", path("dcp"))):
         mckpt("convert", mode, model, target, "--no-sync")
         expect(values(target) == of_foo, f"{mode} wrote other values")

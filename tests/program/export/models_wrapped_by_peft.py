@@ -164,7 +164,7 @@ def check_meta(folder, scratch):
     for more in ({"velora_config": {}}, {"peft_type": "LOHA"}, {"some_new_scale": 3}, {"use_dora": True}):
         run = export(**more)
         expect(run.returncode > 0 and "MC2" in run.stderr, f"{more}: not refused: {run.stderr}")
-    # What another file says is not denied by what verl does not write, but by what it writes.
+    # verl denies what another file says only by entries that it writes.
     os.makedirs(os.path.join(source, "lora_adapter"))
     with open(os.path.join(source, "lora_adapter", "adapter_config.json"), "w") as f:
         json.dump({"peft_type": "LORA", "r": 3, "lora_alpha": 6, "use_rslora": True}, f)

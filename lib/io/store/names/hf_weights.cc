@@ -1,6 +1,8 @@
 // Reads one entry of config.json, with the checks that transformers makes of it.
 #include "io/store/names/hf_weights.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
@@ -48,6 +50,16 @@ std::string named_by_config(const Folder& folder) {
           .help("fetch or copy the file again, or remove the entry from config.json if it is out of date");
     return name;
   });
+}
+
+std::string chosen_weights(const Folder& folder) {
+  const ModelFiles chosen = folder.opening().model_files;
+  const auto is_index = [](const FolderEntry& e) {
+    return !e.folder && e.name.ends_with(".safetensors.index.json");
+  };
+  if (chosen == ModelFiles::kSingle && folder.has_file(kHfWeights[0])) return "";
+  if (chosen == ModelFiles::kShards && std::ranges::any_of(folder.entries(), is_index)) return "";
+  return named_by_config(folder);
 }
 
 std::string loaded_by_transformers(const Folder& folder) {

@@ -26,6 +26,9 @@ inline constexpr std::string_view kWeightsEntry = "transformers_weights";
 // is no such file. A config.json that cannot be parsed names none.
 std::string named_by_config(const Folder& folder);
 
+// The same, but "" also where the options of the folder choose another model that is there (ModelFiles).
+std::string chosen_weights(const Folder& folder);
+
 // The name in the folder that transformers loads; "" if it loads none. Throws what named_by_config() throws.
 std::string loaded_by_transformers(const Folder& folder);
 
