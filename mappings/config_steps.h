@@ -37,26 +37,28 @@ struct HeadDefaults {
 
 struct ConfigStep {
   enum class Kind : u8 {
-    kSize,           // `number`: a positive number under one of the keys; they must agree
-    kSizeOr,         // `otherwise` where it is absent
-    kCountOr,        // the same, and 0 is a number too
-    kFlag,           // `flag`: true or false, `otherwise` where it is absent
-    kFixed,          // `number` is `otherwise`, whatever the config says
-    kSame,           // `number` is `other`
-    kSet,            // `flag` is `otherwise`
-    kRefused,        // a flag that must not be true
-    kNeeded,         // a flag that must not be false, which it is not where it is absent; `words` say why
-    kDivides,        // `other`, the value of the second key, must divide `number`, the value of the first
-    kText,           // the vocabulary, the hidden size and `heads`
-    kActivation,     // swiglu, by hidden_act
-    kLayers,         // so many `layer`s as num_hidden_layers says
-    kExperts,        // their number, within limits, under one of the keys
-    kSharedExperts,  // the width of so many shared experts, `otherwise` where the number is absent
+    kSize,             // `number`: a positive number under one of the keys; they must agree
+    kSizeOr,           // `otherwise` where it is absent
+    kCountOr,          // the same, and 0 is a number too
+    kCountUnlessNull,  // the same, and null is 0
+    kFlag,             // `flag`: true or false, `otherwise` where it is absent
+    kFixed,            // `number` is `otherwise`, whatever the config says
+    kSame,             // `number` is `other`
+    kSet,              // `flag` is `otherwise`
+    kRefused,          // a flag that must not be true
+    kNeeded,           // a flag that must not be false, which it is not where it is absent; `words` say why
+    kDivides,          // `other`, the value of the second key, must divide `number`, the value of the first
+    kText,             // the vocabulary, the hidden size and `heads`
+    kActivation,       // swiglu, by hidden_act
+    kLayers,           // so many `layer`s as num_hidden_layers says
+    kExperts,          // their number, within limits, under one of the keys
+    kSharedExperts,  // the width of so many shared experts, `otherwise` where the number is absent; null is 0
     kDenseLayers,    // the first ones, by first_k_dense_replace (`otherwise` of them) and mlp_layer_types
     kLayerExperts,   // layers times experts are within limits
     kMtp,            // prediction layers, at most `otherwise`, each a `layer`
     kNoMtp,          // none, whatever was read
     kTied,           // tie_word_embeddings of the whole, or where it has none of its text_config
+    kTiedByEither,   // the same, but the flag of either object is enough
     kPart,           // the function `words`, with the number `otherwise`
     kInside,         // `steps`, in the object of the key; `words`: its defaults, as JSON
     kInsideOrHere,   // the same where there is that object; else in this one

@@ -25,6 +25,9 @@ constexpr ConfigStep size_or(NumberOf to, Key key, i64 otherwise) {
 constexpr ConfigStep count_or(NumberOf to, Key key, i64 otherwise) {
   return {.kind = Kind::kCountOr, .keys = {key}, .number = to, .otherwise = otherwise};
 }
+constexpr ConfigStep count_unless_null(NumberOf to, Key key, i64 otherwise) {
+  return {.kind = Kind::kCountUnlessNull, .keys = {key}, .number = to, .otherwise = otherwise};
+}
 constexpr ConfigStep flag(FlagOf to, Key key, bool otherwise) {
   return {.kind = Kind::kFlag, .keys = {key}, .flag = to, .otherwise = otherwise};
 }
@@ -62,6 +65,7 @@ constexpr ConfigStep mtp(i64 most, LayerSpec layer = {}) {
 }
 constexpr ConfigStep no_mtp() { return {.kind = Kind::kNoMtp}; }
 constexpr ConfigStep tied() { return {.kind = Kind::kTied}; }
+constexpr ConfigStep tied_by_either() { return {.kind = Kind::kTiedByEither}; }
 constexpr ConfigStep part(std::string_view name, i64 number = 0) {
   return {.kind = Kind::kPart, .otherwise = number, .words = name};
 }

@@ -29,16 +29,20 @@ void LayerCounts::needed(const Site& site, bool found) {
   if (!site.layer || site.section->tower != Tower::kText || !site.section->own_layers ||
       site.section->scope != Scope::kLayers)
     return;
+  for (std::string_view prefix : {site.section->hugging_face, site.section->also})
+    if (const std::size_t number = prefix.find("{L}"); number != prefix.npos)
+      fronts_.insert(prefix.substr(0, number));
   bool& any = found_[site.numbers['L']];
   any = any || found;
 }
 
-// A number anywhere in the name may be the layer's; the first that makes it a name of layer 0 is.
+// Experts have numbers, too, so the text in front of a number decides.
 bool LayerCounts::is_beyond(std::string_view name, const SourceTable& sources) {
   for (std::size_t at = 0, end = 0; (at = name.find_first_of("0123456789", end)) != name.npos;) {
     end = std::min(name.find_first_not_of("0123456789", at), name.size());
     i64 layer = 0;
-    if (std::from_chars(name.data() + at, name.data() + end, layer).ec != std::errc() || layer < layers_)
+    if (std::from_chars(name.data() + at, name.data() + end, layer).ec != std::errc() || layer < layers_ ||
+        !fronts_.contains(name.substr(0, at)))
       continue;
     if (sources.find(cat(name.substr(0, at), "0", name.substr(end))) < 0) continue;
     beyond_.insert(layer);

@@ -25,6 +25,7 @@ class LayerCounts {
   void needed(const Site& site, bool found);
   // A tensor that nothing reads: whether it is of a layer beyond the last, because its name differs from a
   // tensor of layer 0 only in the number.
+  // pre: all sites were visited.
   bool is_beyond(std::string_view name, const SourceTable& sources);
   // Whether no tensor of the layer is there.
   bool is_absent(i64 layer) const;
@@ -36,6 +37,7 @@ class LayerCounts {
   i64 layers_;
   std::map<i64, bool> found_;  // by layer: whether any of its tensors was found
   std::set<i64> beyond_;
+  std::set<std::string_view> fronts_;  // what is in front of the number of a layer: "model.layers."
 };
 
 }  // namespace mckpt::impl

@@ -21,16 +21,17 @@ inline constexpr ConfigStep kLlamaConfig[] = {text(), all_of(kPlainDecoder)};
 inline constexpr ConfigStep kQwen2Config[] = {text({.kv_groups = 32, .null_groups_are_heads = true}),
                                               all_of(kPlainDecoder), set(kQkvBias, true)};
 
-// Routed experts, an optional shared expert with a gate, and the layers that have them.
-inline constexpr ConfigStep kQwenExperts[] = {
+// Routed experts, and the layers that have them.
+inline constexpr ConfigStep kRoutedExperts[] = {
     experts("num_experts", "num_local_experts"),
     size(kMoeFfn, "moe_intermediate_size"),
-    count_or(kSharedFfn, "shared_expert_intermediate_size", 0),
-    part("shared_gate"),
     activation(),
-    part("sparse_layers"),
-    layer_experts(),
 };
+inline constexpr ConfigStep kQwenExperts[] = {all_of(kRoutedExperts), part("sparse_layers"), layer_experts()};
+// A shared expert with a gate, behind its width.
+constexpr ConfigStep shared_width(i64 otherwise) {
+  return count_or(kSharedFfn, "shared_expert_intermediate_size", otherwise);
+}
 // Attention with norms of q and k, and experts, behind text(). These families have no shared experts, whatever the
 // config says.
 inline constexpr ConfigStep kSparseDecoder[] = {
@@ -56,19 +57,27 @@ inline constexpr ConfigStep kGatedSizes[] = {
 };
 inline constexpr ConfigStep kGatedDecoder[] = {all_of(kGatedSizes), refused("mtp_use_dedicated_embeddings"),
                                                part("gdn_layers")};
-inline constexpr ConfigStep kQwen3NextConfig[] = {text({.kv_groups = 2, .head_dim = 256}),
-                                                  all_of(kGatedDecoder), all_of(kQwenExperts),
+inline constexpr ConfigStep kGatedLayers[] = {text({.kv_groups = 2, .head_dim = 256}), all_of(kGatedDecoder),
+                                              shared_width(512), part("shared_gate")};
+inline constexpr ConfigStep kQwen3NextConfig[] = {all_of(kGatedLayers), all_of(kQwenExperts),
+                                                  mtp(1, kAttentionAndExperts)};
+// The same, and every layer has experts.
+inline constexpr ConfigStep kQwen35MoeConfig[] = {all_of(kGatedLayers), all_of(kRoutedExperts),
+                                                  part("experts_everywhere"), layer_experts(),
                                                   mtp(1, kAttentionAndExperts)};
 
 // Configs that transformers wrote may also have num_experts, which is then another model's number.
 inline constexpr ConfigStep kDeepseekExperts[] = {
     experts("n_routed_experts", "num_local_experts"),
     size(kMoeFfn, "moe_intermediate_size"),
-    shared_experts("n_shared_experts", 0),
+    shared_experts("n_shared_experts", 1),
     set(kExpertBias, true),
 };
-// Latent attention beside a dense MLP: all but experts and layers. q_lora_rank is missing in models without low-rank
-// queries.
+// The rank of queries; models without low-rank queries say null.
+constexpr ConfigStep query_rank(i64 otherwise) {
+  return count_unless_null(member<&ModelConfig::mla, &MlaConfig::q_lora>, "q_lora_rank", otherwise);
+}
+// Latent attention beside a dense MLP, behind the rank of queries: all but experts and layers.
 inline constexpr ConfigStep kLatentSizes[] = {
     size(kVocab, "vocab_size"),
     size(kHidden, "hidden_size"),
@@ -76,7 +85,6 @@ inline constexpr ConfigStep kLatentSizes[] = {
     same(kKvGroups, kHeads),
     refused("attention_bias"),
     all_of(kDenseFfn),
-    size_or(member<&ModelConfig::mla, &MlaConfig::q_lora>, "q_lora_rank", 0),
     size(member<&ModelConfig::mla, &MlaConfig::kv_lora>, "kv_lora_rank"),
     size(member<&ModelConfig::mla, &MlaConfig::nope>, "qk_nope_head_dim"),
     size(member<&ModelConfig::mla, &MlaConfig::rope>, "qk_rope_head_dim"),

@@ -28,21 +28,28 @@ constexpr Needs kV2Has[] = {Needs::kQueryLora, Needs::kNoQueryLora, Needs::kShar
 constexpr Needs kHas[] = {Needs::kQueryLora, Needs::kNoQueryLora, Needs::kExpertBias, Needs::kSharedExpert};
 
 constexpr ConfigStep kV3Config[] = {
-    all_of(kLatentDecoder), layers({Mixer::kLatentAttention, Ffn::kDense}), part("every_few_experts"),
-    layer_experts(),        mtp(16, {Mixer::kLatentAttention, Ffn::kMoe}),
+    query_rank(1536),
+    all_of(kLatentDecoder),
+    layers({Mixer::kLatentAttention, Ffn::kDense}),
+    part("every_few_experts", 3),
+    layer_experts(),
+    mtp(16, {Mixer::kLatentAttention, Ffn::kMoe}),
 };
 constexpr ConfigStep kV2Config[] = {
     all_of(kV3Config),
     refused("mlp_bias"),
+    part("every_few_experts", 0),
+    shared_experts("n_shared_experts", 2),
     set(kExpertBias, false),
 };
 constexpr ConfigStep kGlmConfig[] = {
-    all_of(kLatentDecoder), layers({Mixer::kLatentAttention, Ffn::kDense}), dense_layers(1),
-    layer_experts(),        mtp(16, {Mixer::kLatentAttention, Ffn::kMoe}),
+    query_rank(768), all_of(kLatentDecoder), layers({Mixer::kLatentAttention, Ffn::kDense}),
+    dense_layers(1), layer_experts(),        mtp(16, {Mixer::kLatentAttention, Ffn::kMoe}),
 };
 // The hub's words come first; transformers 5.24 writes DeepSeek's. Megatron's model has the router's bias, and no
 // prediction layers.
 constexpr ConfigStep kSarvamConfig[] = {
+    query_rank(0),
     all_of(kLatentSizes),
     experts("num_experts", "n_routed_experts"),
     size(kMoeFfn, "moe_intermediate_size"),

@@ -238,6 +238,8 @@ constexpr ConfigStep kQwen2MoeConfig[] = {
     text({.kv_groups = 16}),
     flag(kQkvBias, "qkv_bias", true),
     layers(),
+    shared_width(5632),
+    part("shared_gate"),
     all_of(kQwenExperts),
 };
 

@@ -68,11 +68,12 @@ constexpr std::string_view kTypes[] = {"glm4v_moe"};
 constexpr Needs kForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
 constexpr Needs kHas[] = {Needs::kQkvBias, Needs::kQkNorm, Needs::kExpertBias, Needs::kSharedExpert};
 
+constexpr ConfigStep kTextConfig[] = {all_of(kGlm4MoeConfig), flag(kQkvBias, "attention_bias", true)};
 constexpr ConfigStep kVisionConfig[] = {part("glm4v_vision")};
 constexpr ConfigStep kConfig[] = {
-    inside("text_config", kGlm4MoeConfig),
+    inside("text_config", kTextConfig),
     no_mtp(),
-    tied(),
+    tied_by_either(),
     inside("vision_config", kVisionConfig),
 };
 

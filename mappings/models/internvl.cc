@@ -99,7 +99,7 @@ constexpr ConfigStep kTextConfig[] = {
 };
 constexpr ConfigStep kConfig[] = {
     inside("text_config", kTextConfig),
-    tied(),
+    flag(kTiedHead, "tie_word_embeddings", true),
     part("internvit"),
 };
 

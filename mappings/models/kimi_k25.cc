@@ -67,9 +67,10 @@ constexpr Needs kForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
 constexpr Needs kHas[] = {Needs::kQueryLora, Needs::kNoQueryLora, Needs::kExpertBias, Needs::kSharedExpert};
 
 constexpr ConfigStep kTextConfig[] = {
+    query_rank(1536),
     all_of(kLatentDecoder),
     layers({Mixer::kLatentAttention, Ffn::kDense}),
-    part("every_few_experts"),
+    part("every_few_experts", 3),
     layer_experts(),
     no_mtp(),
 };

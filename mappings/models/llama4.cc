@@ -120,6 +120,7 @@ constexpr ConfigStep kTextConfig[] = {
     same(kSharedFfn, kMoeFfn),
     activation(),
     refused("attention_bias"),
+    flag(kTiedHead, "tie_word_embeddings", false),
     experts("num_local_experts"),
     layers(),
     part("llama4_layers"),
@@ -127,7 +128,6 @@ constexpr ConfigStep kTextConfig[] = {
 };
 constexpr ConfigStep kConfig[] = {
     inside("text_config", kTextConfig),
-    tied(),
     part("llama4_vision"),
 };
 

@@ -141,7 +141,7 @@ constexpr ConfigStep kLayerConfig[] = {
 };
 constexpr ConfigStep kConfig[] = {
     inside("text_config", kDecoderConfig),
-    tied(),
+    tied_by_either(),
     inside("text_config", kLayerConfig),
     part("minimax_vision"),
 };

@@ -58,9 +58,16 @@ constexpr Unread kUnread[] = {
 
 constexpr std::string_view kTypes[] = {"mistral3"};
 
+constexpr ConfigStep kMinistralHeads[] = {
+    text({.kv_groups = 8, .head_dim = 128, .null_groups_are_heads = true})};
+constexpr ConfigStep kTextConfig[] = {
+    where("model_type", "ministral3", kMinistralHeads),
+    text({.kv_groups = 8, .null_groups_are_heads = true}),
+    all_of(kPlainDecoder),
+};
 constexpr ConfigStep kConfig[] = {
-    inside("text_config", kLlamaConfig),
-    tied(),
+    inside("text_config", kTextConfig),
+    flag(kTiedHead, "tie_word_embeddings", true),
     part("pixtral"),
     part("one_feature_layer"),
 };

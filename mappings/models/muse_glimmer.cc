@@ -100,7 +100,7 @@ constexpr ConfigStep kTextConfig[] = {
 };
 constexpr ConfigStep kConfig[] = {
     inside("text_config", kTextConfig),
-    tied(),
+    flag(kTiedHead, "tie_word_embeddings", false),
     part("muse_vision"),
 };
 

@@ -90,7 +90,7 @@ constexpr ConfigStep kAudioConfig[] = {
 constexpr ConfigStep kVisionConfig[] = {part("qwen2_5_vision")};
 constexpr ConfigStep kThinkerConfig[] = {
     inside("text_config", kTextConfig),
-    tied(),
+    flag(kTiedHead, "tie_word_embeddings", false),
     inside("vision_config", kVisionConfig),
     inside("audio_config", kAudioConfig),
 };

@@ -57,7 +57,7 @@ constexpr Needs kHas[] = {Needs::kQkvBias};
 constexpr ConfigStep kVisionConfig[] = {part("qwen2_5_vision")};
 constexpr ConfigStep kConfig[] = {
     inside_or_here("text_config", kQwen2Config),
-    tied(),
+    tied_by_either(),
     inside("vision_config", kVisionConfig),
 };
 

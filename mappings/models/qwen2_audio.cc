@@ -77,7 +77,7 @@ constexpr std::string_view kTextDefaults = R"({"vocab_size": 151936, "hidden_siz
       "intermediate_size": 22016, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32})";
 constexpr ConfigStep kConfig[] = {
     inside("text_config", kQwen2Config, kTextDefaults),
-    tied(),
+    set(kTiedHead, false),
     inside("audio_config", kAudioConfig),
 };
 

@@ -69,7 +69,7 @@ constexpr ConfigStep kConfig[] = {
     part("qwen_vision"),
 };
 constexpr ConfigStep kMoeConfig[] = {
-    inside("text_config", kQwen3NextConfig),
+    inside("text_config", kQwen35MoeConfig),
     part("qwen_vision"),
 };
 
@@ -110,7 +110,7 @@ constexpr Family kFamilies[] = {
      .unread = kTextUnread,
      .expert_forms = kForms,
      .conditions = kMoeHas,
-     .config = kQwen3NextConfig,
+     .config = kQwen35MoeConfig,
      .facts = {"Qwen/Qwen3.8-2.4T-A95B, text models of Qwen3.5 with experts", "",
                "1, tp2, tp2 cp2, tp4 ep2"}},
 };

@@ -64,7 +64,8 @@ constexpr std::string_view kTypes[] = {"qwen3_omni_moe"};
 constexpr Needs kHas[] = {Needs::kQkNorm};
 
 constexpr ConfigStep kThinkerConfig[] = {
-    inside("text_config", kQwen3MoeConfig),   no_mtp(), tied(), part("qwen_vision", 1),
+    inside("text_config", kQwen3MoeConfig),        no_mtp(),
+    flag(kTiedHead, "tie_word_embeddings", false), part("qwen_vision", 1),
     inside("audio_config", kConvAudioConfig),
 };
 // The talker and the decoder of its codes are models of their own beside the thinker, and Megatron has

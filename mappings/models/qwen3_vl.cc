@@ -50,14 +50,13 @@ constexpr std::string_view kMoe[] = {"qwen3_vl_moe"};
 // Released models have transposed experts; transformers 5 writes them as for all other models.
 constexpr Needs kForms[] = {Needs::kExpertsHub, Needs::kExpertsFused, Needs::kExpertsApart};
 
-constexpr Needs kDenseHas[] = {Needs::kQkvBias, Needs::kQkNorm};
-constexpr Needs kMoeHas[] = {Needs::kQkNorm};
+constexpr Needs kHas[] = {Needs::kQkNorm};
 
 constexpr ConfigStep kTextConfig[] = {
     text({.kv_groups = 32, .head_dim = 128, .null_groups_are_heads = true}),
     all_of(kDenseFfn),
     set(kQkNorm, true),
-    flag(kQkvBias, "attention_bias", false),
+    refused("attention_bias"),
     layers(),
 };
 constexpr ConfigStep kMoeTextConfig[] = {text({.kv_groups = 16}), all_of(kSparseDecoder)};
@@ -78,7 +77,7 @@ constexpr Family kFamilies[] = {
      .summary = "Qwen3-VL, dense",
      .sections = kSections,
      .unread = kUnread,
-     .conditions = kDenseHas,
+     .conditions = kHas,
      .config = kConfig,
      .facts = {"Qwen/Qwen3-VL-8B-Instruct", "fp8 blocks", "1, tp2"}},
     {.name = "qwen3_vl_moe",
@@ -88,7 +87,7 @@ constexpr Family kFamilies[] = {
      .sections = kSections,
      .unread = kUnread,
      .expert_forms = kForms,
-     .conditions = kMoeHas,
+     .conditions = kHas,
      .trained = kTrained,
      .config = kMoeConfig,
      .facts = {"Qwen/Qwen3-VL-30B-A3B-Instruct", "fp8 blocks", "1, tp2 ep4"}},

@@ -63,7 +63,8 @@ constexpr std::string_view kDeepseek[] = {"deepseek_v32"};
 constexpr Needs kForms[] = {Needs::kExpertsApart, Needs::kExpertsFused};
 constexpr Needs kHas[] = {Needs::kQueryLora, Needs::kNoQueryLora, Needs::kExpertBias, Needs::kSharedExpert};
 
-constexpr ConfigStep kDeepseekConfig[] = {
+// Behind the rank of queries.
+constexpr ConfigStep kIndexedDecoder[] = {
     all_of(kLatentDecoder),
     layers({Mixer::kIndexedAttention, Ffn::kDense}),
     refused("mlp_bias"),
@@ -74,8 +75,10 @@ constexpr ConfigStep kDeepseekConfig[] = {
     layer_experts(),
     mtp(16, {Mixer::kIndexedAttention, Ffn::kMoe}),
 };
+constexpr ConfigStep kDeepseekConfig[] = {query_rank(1536), all_of(kIndexedDecoder)};
 constexpr ConfigStep kGlmConfig[] = {
-    all_of(kDeepseekConfig),
+    query_rank(2048),
+    all_of(kIndexedDecoder),
     part("indexer_types"),
 };
 

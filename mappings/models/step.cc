@@ -162,7 +162,7 @@ constexpr ConfigStep kNormedConfig[] = {flag(kQkNorm, "use_qk_norm", true), all_
 constexpr ConfigStep kVisionConfig[] = {part("step_vision")};
 constexpr ConfigStep kConfig[] = {
     inside("text_config", kNormedConfig),
-    tied(),
+    flag(kTiedHead, "tie_word_embeddings", false),
     refused("projector_bias"),
     inside("vision_config", kVisionConfig),
 };

@@ -15,6 +15,7 @@
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
+#include "io/json/json_text.h"
 #include "io/store/open/adapter_base.h"
 #include "io/store/store.h"
 
@@ -22,7 +23,6 @@ namespace mckpt::impl {
 namespace {
 
 constexpr i64 kMostConfigBytes = 16 << 20;
-constexpr double kMostNumber = 1 << 20;
 constexpr std::string_view kPrefix = "base_model.model.", kBaseLayer = ".base_layer",
                            kOriginal = ".original_module";
 // Parts of a name after which the adapter is named. Tensors of modules that are trained as a whole are of the
@@ -125,23 +125,17 @@ std::string folder_of(const Store& store) {
              : store.root().substr(0, std::min(store.root().size(), store.root().rfind('/')));
 }
 
-// verl's lora_train_meta.json: {"r": 8, "lora_alpha": 16, "task_type": "CAUSAL_LM"}. It trains with no other
-// setting that changes the sum.
-LoraConfig of_train_meta(std::string_view text) {
+// verl's lora_train_meta.json: {"r": 8, "lora_alpha": 16, "task_type": "CAUSAL_LM"}. Whatever else is in it counts as in
+// the config of an adapter.
+LoraConfig of_train_meta(const std::string& text) {
   const JsonValue meta = parse_config(text);
-  auto number = [&](const char* key) {
-    const JsonValue* v = meta.is(JsonType::kObject) ? meta.find(key) : nullptr;
-    const double n = v && v->is(JsonType::kNumber) ? v->real(key) : 0;
-    if (n > 0 && n <= kMostNumber) return n;
-    throw Error(Code::kBadConfig, cat("'", key, "' of the adapter is not a possible number"))
+  const bool names_kind = !meta.is(JsonType::kObject) || meta.find("peft_type");
+  LoraConfig out = parse_lora_config(names_kind ? text : with_member(text, 0, "peft_type", "\"LORA\""));
+  if (!(out.alpha > 0))
+    throw Error(Code::kBadConfig, "'lora_alpha' of the adapter is not a possible number")
         .expected("a positive number")
-        .found(v ? v->summary() : "nothing")
+        .found(out.alpha)
         .help("write the number of the run into the file");
-  };
-  LoraConfig out;
-  out.rank = static_cast<i64>(number("r"));
-  out.alpha = number("lora_alpha");
-  out.text = text;
   return out;
 }
 
@@ -168,8 +162,10 @@ LoraConfig config_beside(const Folder& folder) {
           .expected(cat("r ", found->rank, ", lora_alpha ", found->alpha, ", as in ", from))
           .found(cat("r ", config.rank, ", lora_alpha ", config.alpha, " in ", path))
           .help("remove the file that is not of this run");
-    } else if (std::string_view(path) != kTrainMeta) {  // which has these two numbers alone
-      if (const std::string key = unlike_entry(found->text, config.text); !key.empty())
+    } else {
+      // Entries that verl does not write, it does not deny.
+      const bool whole = std::string_view(path) != kTrainMeta;
+      if (const std::string key = unlike_entry(found->text, config.text, whole); !key.empty())
         throw Error(Code::kBadConfig,
                     cat("two files beside the checkpoint say of its adapter another '", key, "'"))
             .file(folder.path())

@@ -60,8 +60,8 @@ Mixer mixer_of(const ConfigFields& c, i64 rate, i64& far) {
 }
 
 i64 hash_layers(const ConfigFields& c, i64 layers) {
-  if (c.has("num_hash_layers")) return std::min(layers, c.count_or("num_hash_layers", 0));
-  if (!c.has("mlp_layer_types")) return 0;
+  if (c.has("num_hash_layers") || !c.has("mlp_layer_types"))
+    return std::min(layers, c.count_or("num_hash_layers", 3));
   const std::vector<std::string> words = c.texts("mlp_layer_types");
   i64 first = 0;
   for (i64 n = 0; n < std::ssize(words); n++) {

@@ -6,10 +6,8 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
-#include "io/copy/side_files.h"
-#include "io/file/folder.h"
+#include "hf/config/config_file.h"
 #include "io/json/json.h"
-#include "io/json/json_file.h"
 #include "io/json/json_text.h"
 
 namespace mckpt::impl {
@@ -43,14 +41,6 @@ void each_type(std::string_view text, Visit&& visit) {
   each_type_of(text, 0, visit);
 }
 
-// The text of config.json as it will be written; "" without one.
-std::string config_text(const SideFiles& files) {
-  if (auto made = files.texts.find("config.json"); made != files.texts.end()) return made->second;
-  auto config = std::ranges::find(files.copies, "config.json", &SideFile::name);
-  if (config == files.copies.end()) return "";
-  return json_text(Folder(files.from, files.opening).open_file(config->name));
-}
-
 }  // namespace
 
 std::string with_config_dtype(std::string_view text, std::string_view dtype) {
@@ -75,10 +65,7 @@ std::optional<DType> config_dtype(const SideFiles& files) {
 bool set_config_dtype(SideFiles& files, DType dtype) {
   const std::string text = config_text(files);
   std::string changed = with_config_dtype(text, dtype_name(dtype));
-  if (changed == text) return false;
-  std::erase_if(files.copies, [](const SideFile& file) { return file.name == "config.json"; });
-  files.texts.insert_or_assign("config.json", std::move(changed));
-  return true;
+  return set_config_text(files, std::move(changed));
 }
 
 }  // namespace mckpt::impl

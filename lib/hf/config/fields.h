@@ -51,6 +51,10 @@ class ConfigFields {
   bool has_any(std::initializer_list<std::string_view> keys) const;
   // A number of 0 or more; `fallback` if the entry is absent.
   i64 count_or(std::string_view key, i64 fallback) const;
+  // The same, but an explicit null is 0: transformers takes its default for an absent entry alone.
+  i64 count_unless_null(std::string_view key, i64 fallback) const {
+    return is_null(key) ? 0 : count_or(key, fallback);
+  }
   bool flag_or(std::string_view key, bool fallback) const;
   // Any number, also one with a fraction.
   double real_or(std::string_view key, double fallback) const;

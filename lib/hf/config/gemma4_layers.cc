@@ -88,20 +88,28 @@ void read_full_heads(const ConfigFields& c, i64 layer, bool keys_are_values, Tow
   t.kv_groups = groups;
 }
 
+// How wide each layer's own embedding is; transformers takes 256 where the entry is absent.
+constexpr std::string_view kLayerInput = "hidden_size_per_layer_input";
+i64 layer_input(const ConfigFields& c) { return c.count_unless_null(kLayerInput, 256); }
+
 // Every layer has a dense MLP, which is Megatron's shared expert.
 void read_experts_beside_mlp(const ConfigFields& c, ModelConfig& m) {
   constexpr std::string_view kKeys[] = {"num_experts"};
   read_moe(c, m, kKeys);
   m.moe.shared_ffn = m.text.ffn;
-  for (const char* key : {"num_kv_shared_layers", "hidden_size_per_layer_input"})
-    if (i64 n = c.count_or(key, 0); n > 0)
-      throw c.unsupported(key, "is not 0 in a model with experts, of which no released one has it").found(n);
+  constexpr std::string_view kShared = "num_kv_shared_layers";
+  const i64 input = layer_input(c);
+  if (const i64 shared = c.count_or(kShared, 0); shared > 0 || input > 0)
+    throw c
+        .unsupported(shared > 0 ? kShared : kLayerInput,
+                     "is not 0 in a model with experts, of which no released one has it")
+        .found(shared > 0 ? shared : input);
 }
 
 // Megatron's dense model makes its vocabulary a multiple of 128 rows, and on one rank does not load what it
 // adds.
 void read_gemma4_dense(const ConfigFields& c, ModelConfig& m) {
-  m.layer_input = c.count_or("hidden_size_per_layer_input", 256);
+  m.layer_input = layer_input(c);
   m.no_context_parallel = m.own_modules = true;
   if (m.vocab % 128 != 0)
     throw c.unsupported("vocab_size", "is not a multiple of 128, which Megatron's dense model makes of it")

@@ -77,7 +77,7 @@ void read_hybrid_experts(const ConfigFields& c, ModelConfig& m) {
   m.moe.ffn = c.size("moe_intermediate_size");
   m.moe.latent = c.count_or("moe_latent_size", 0);
   if (c.count_or("n_shared_experts", 1) > 0)
-    m.moe.shared_ffn = c.count_or("moe_shared_expert_intermediate_size", 0);
+    m.moe.shared_ffn = c.count_or("moe_shared_expert_intermediate_size", 7688);
   m.moe.expert_bias = true;
   check_layer_experts(c, m);
 }

@@ -88,6 +88,11 @@ std::vector<bool> interval_of_pools(const ConfigFields& c, i64 layers) {
 
 void read_shared_gate(const ConfigFields&, ModelConfig& m, i64) { m.moe.shared_gate = m.moe.shared_ffn > 0; }
 
+// The entries about layers without experts are of another class, and mean nothing.
+void read_experts_everywhere(const ConfigFields&, ModelConfig& m, i64) {
+  for (LayerSpec& layer : m.text.layers) layer.ffn = Ffn::kMoe;
+}
+
 // Decides which layers have experts. Layer n has experts unless mlp_only_layers names it or
 // decoder_sparse_step skips it: with a step of 2, layers 1, 3, 5, ... have experts.
 void read_sparse_layers(const ConfigFields& c, ModelConfig& m, i64) {
@@ -142,8 +147,8 @@ void read_head_dim_of_hidden(const ConfigFields& c, ModelConfig& m, i64) {
   m.text.head_dim = m.text.hidden / m.text.heads;
 }
 
-void read_every_few_experts(const ConfigFields& c, ModelConfig& m, i64) {
-  i64 first = c.count_or("first_k_dense_replace", 0), every = c.size_or("moe_layer_freq", 1);
+void read_every_few_experts(const ConfigFields& c, ModelConfig& m, i64 dense) {
+  i64 first = c.count_or("first_k_dense_replace", dense), every = c.size_or("moe_layer_freq", 1);
   for (i64 n = first; n < std::ssize(m.text.layers); n++)
     if (n % every == 0) m.text.layers[n].ffn = Ffn::kMoe;
 }

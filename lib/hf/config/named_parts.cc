@@ -52,6 +52,7 @@ struct Row {
 constexpr Row kParts[] = {
     {"shared_gate", read_shared_gate},
     {"sparse_layers", read_sparse_layers},
+    {"experts_everywhere", read_experts_everywhere},
     {"gdn_layers", read_gdn_layers},
     {"latent_head_dim", read_latent_head_dim},
     {"head_dim_of_hidden", read_head_dim_of_hidden},

@@ -25,6 +25,7 @@ NamedPart named_part(std::string_view name);
 // Which layers have which mixer and feed-forward part (layer_parts.cc).
 void read_shared_gate(const ConfigFields& c, ModelConfig& m, i64);
 void read_sparse_layers(const ConfigFields& c, ModelConfig& m, i64);
+void read_experts_everywhere(const ConfigFields& c, ModelConfig& m, i64);
 void read_gdn_layers(const ConfigFields& c, ModelConfig& m, i64);
 void read_latent_head_dim(const ConfigFields& c, ModelConfig& m, i64);
 void read_head_dim_of_hidden(const ConfigFields& c, ModelConfig& m, i64);

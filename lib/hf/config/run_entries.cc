@@ -46,7 +46,10 @@ double read_base(const ConfigFields& c) {
 RopeEntries read_rope(const ConfigFields& c) {
   RopeEntries rope;
   rope.base = read_base(c);
-  rope.percent = c.real_or("partial_rotary_factor", 0);
+  // MiniMax has the number of items of a head.
+  const i64 rotated = c.count_or("rotary_dim", 0), head = c.count_or("head_dim", 0);
+  const double share = head > 0 ? static_cast<double>(rotated) / static_cast<double>(head) : 0;
+  rope.percent = c.real_or("partial_rotary_factor", share);
   for (const char* key : {"rope_scaling", "rope_parameters"})
     if (const JsonValue* how = c.find(key); how && how->is(JsonType::kObject))
       read_rope_object(c.object(key), rope);

@@ -19,11 +19,13 @@ std::vector<std::string_view> keys_of(const ConfigStep& step) {
   return keys;
 }
 
-// The flag at the top, or where the top has none the language model's.
-bool read_tied(const ConfigFields& top) {
+// The flag at the top, or where the top has none the language model's. `either`: the language model's counts also where
+// the top says false, as in classes of transformers whose older configs had the flag there alone.
+bool read_tied(const ConfigFields& top, bool either) {
   constexpr std::string_view kTied = "tie_word_embeddings", kText = "text_config";
-  if (top.has(kTied)) return top.flag_or(kTied, false);
-  return (top.has(kText) ? top.object(kText) : top).flag_or(kTied, false);
+  const bool above = top.flag_or(kTied, false);
+  if (above || (top.has(kTied) && !either) || !top.has(kText)) return above;
+  return top.object(kText).flag_or(kTied, false);
 }
 
 void read_inside(const ConfigFields& c, const ConfigStep& step, ModelConfig& m) {
@@ -34,7 +36,7 @@ void read_inside(const ConfigFields& c, const ConfigStep& step, ModelConfig& m) 
 // How many shared experts there are: under one of the keys, which must agree.
 i64 shared_experts(const ConfigFields& c, const ConfigStep& step) {
   const std::string_view key = step.keys[0], also = step.keys[1];
-  if (also.empty() || !c.has(also)) return c.count_or(key, step.otherwise);
+  if (also.empty() || !c.has(also)) return c.count_unless_null(key, step.otherwise);
   const i64 other = c.count_or(also, step.otherwise), n = c.count_or(key, other);
   if (other != n) throw c.error(also, cat("contradicts '", c.key(key), "'")).expected(n).found(other);
   return n;
@@ -53,6 +55,9 @@ void read_entry(const ConfigFields& c, const ConfigStep& step, ModelConfig& m) {
     case Kind::kCountOr:
       step.number(m) = c.count_or(key, step.otherwise);
       return;
+    case Kind::kCountUnlessNull:
+      step.number(m) = c.count_unless_null(key, step.otherwise);
+      return;
     case Kind::kFlag:
       step.flag(m) = c.flag_or(key, step.otherwise != 0);
       return;
@@ -66,7 +71,8 @@ void read_entry(const ConfigFields& c, const ConfigStep& step, ModelConfig& m) {
       step.flag(m) = step.otherwise != 0;
       return;
     case Kind::kTied:
-      m.tied = read_tied(c);
+    case Kind::kTiedByEither:
+      m.tied = read_tied(c, step.kind == Kind::kTiedByEither);
       return;
     default:
       throw Error(Code::kInternal, "a step of a config is of no known kind");

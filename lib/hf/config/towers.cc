@@ -70,7 +70,10 @@ void read_qwen_vision(const ConfigFields& top, ModelConfig& m, bool deepstack) {
   v.out_hidden = c.size("out_hidden_size");
   v.merge = read_merge(c);
   need_text_width(c, v.out_hidden, m);
-  v.deepstack = static_cast<i64>(c.numbers_or_none("deepstack_visual_indexes").size());
+  // Three layers are the default of the classes with mergers.
+  constexpr std::string_view kMergers = "deepstack_visual_indexes";
+  v.deepstack =
+      deepstack && !c.has(kMergers) && !c.is_null(kMergers) ? 3 : std::ssize(c.numbers_or_none(kMergers));
   if (v.deepstack > 0 && !deepstack)
     throw c.unsupported("deepstack_visual_indexes", "is not empty; this family has no deepstack mergers");
 }

@@ -45,7 +45,7 @@ void read_config(ModelFolder& out, const OpenOptions& opening) {
     out.config_numbers = config_numbers(json);
     try {
       out.config = read_hf_config(text, true);
-      if (!out.tied) out.tied = out.config->model.tied;
+      if (!out.tied || out.config->family) out.tied = out.config->model.tied;
     } catch (const Error& e) {
       if (e.code() == Code::kBadJson) throw;
       out.not_read = e;

@@ -151,18 +151,6 @@ void refuse_transforms(const JsonValue& how) {
         .found(counted(std::ssize(groups->object("config_groups")), "transform"));
 }
 
-// Removes the member with the comma that is before it, or else behind it.
-std::string cut(std::string_view text, const JsonExtent& member) {
-  std::size_t before = text.find_last_not_of(" \t\r\n", member.begin - 1);
-  std::size_t begin = member.begin, end = member.end;
-  if (text[before] == ',') {
-    begin = before;
-  } else if (std::size_t after = JsonText(text).skip_space(end); text[after] == ',') {
-    end = JsonText(text).skip_space(after + 1);
-  }
-  return cat(text.substr(0, begin), text.substr(end));
-}
-
 }  // namespace
 
 const JsonValue* quantization_entry(const JsonValue& config) {
@@ -229,10 +217,10 @@ QuantDeclaration read_quant_declaration(const Folder& folder) {
 std::string without_quantization(std::string_view config_json) {
   std::string text(config_json);
   for (const char* key : kEntries) {
-    if (JsonExtent at = JsonText(text).find(0, key); at.end > 0) text = cut(text, at);
+    text = without_member(text, 0, key);
     std::size_t language = 0;
     if (JsonText(text).find(0, kLanguage, &language).end > 0 && text[language] == '{')
-      if (JsonExtent at = JsonText(text).find(language, key); at.end > 0) text = cut(text, at);
+      text = without_member(text, language, key);
   }
   return text;
 }

@@ -110,6 +110,8 @@ std::unique_ptr<QuantizedStore> QuantizedStore::fp8_blocks(std::unique_ptr<Store
         .codes = CodeFormat::kE4M3, .scales = DType::kF32, .block_rows = kBlock, .block_columns = kBlock};
     how.layout.matrices = stack ? d[0] : 1;
     how.layout.rows = d[d.size() - 2], how.layout.columns = d[d.size() - 1];
+    const auto is_ragged = [](i64 size) { return size > kBlock && size % kBlock != 0; };
+    if (is_ragged(how.layout.rows) || is_ragged(how.layout.columns)) out->ragged_.emplace_back(name);
     std::vector<i64> scales = {how.layout.scale_rows(), how.layout.scale_columns()};
     if (stack) scales.insert(scales.begin(), d[0]);
     out->add_computed(name, DType::kF8E4M3, d, cat(name, "_scale_inv"), std::move(scales), how);

@@ -29,6 +29,9 @@ class QuantizedStore final : public Store {
   static std::unique_ptr<QuantizedStore> like(std::unique_ptr<Store> values, std::unique_ptr<Store> pattern);
   // Throws kUnaccounted if the source has nothing that is quantised this way.
   static std::unique_ptr<QuantizedStore> fp8_blocks(std::unique_ptr<Store> values);
+  // Matrices of which transformers reads other values, or none, where it decodes blocks of 128 x 128: their rows or
+  // columns are more than one block and no multiple of it.
+  const std::vector<std::string>& ragged() const { return ragged_; }
   static std::unique_ptr<QuantizedStore> mxfp4(std::unique_ptr<Store> values);
   ~QuantizedStore() override;
 
@@ -75,6 +78,7 @@ class QuantizedStore final : public Store {
   const Store* pattern_files_ = nullptr;     // the files behind it
   std::deque<Requantized> how_;
   std::vector<Tensor> tensors_;
+  std::vector<std::string> ragged_;
   std::vector<std::string> plain_modules_;  // matrices that are not quantised
   bool mxfp4_ = false;
   std::unique_ptr<Requantizer> requantizer_;

@@ -59,6 +59,19 @@ std::size_t JsonText::value_end(std::size_t at) const {
   return at;
 }
 
+std::string without_member(std::string_view text, std::size_t at, std::string_view key) {
+  const JsonExtent member = JsonText(text).find(at, key);
+  if (member.end == 0) return std::string(text);
+  const std::size_t before = text.find_last_not_of(" \t\r\n", member.begin - 1);
+  std::size_t begin = member.begin, end = member.end;
+  if (text[before] == ',') {
+    begin = before;
+  } else if (std::size_t after = JsonText(text).skip_space(end); text[after] == ',') {
+    end = JsonText(text).skip_space(after + 1);
+  }
+  return cat(text.substr(0, begin), text.substr(end));
+}
+
 std::string with_member(std::string_view text, std::size_t at, std::string_view key, std::string_view value) {
   std::size_t begin = 0;
   if (JsonExtent member = JsonText(text).find(at, key, &begin); member.end > 0)

@@ -49,4 +49,7 @@ class JsonText {
 // there becomes the object's first. pre: the text is valid, and has such an object.
 std::string with_member(std::string_view text, std::size_t at, std::string_view key, std::string_view value);
 
+// The text without that member, and without one comma beside it; unchanged where the object lacks it. pre: as above.
+std::string without_member(std::string_view text, std::size_t at, std::string_view key);
+
 }  // namespace mckpt::impl

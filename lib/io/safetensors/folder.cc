@@ -34,8 +34,6 @@ constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 // Missing files of one set: the most that become findings, and the most that are looked for one by one.
 constexpr std::size_t kMostListed = 50;
 constexpr i64 kMostLookedFor = 1000;
-// The remark about a file of weights that is not read.
-constexpr std::string_view kNotReferenced = "not referenced: it is not part of the model (unused)";
 
 // The number at the front of the text, if it has five digits.
 std::optional<i64> five_digits(std::string_view text) {
@@ -59,12 +57,14 @@ class FolderOpener {
     }
   }
 
-  // The index decides if there is one; then a file called model.safetensors, or the only one; else all
-  // files are one set.
+  // The name in config.json decides, then the index, then model.safetensors or the only file; else all are one set.
   std::unique_ptr<Store> open() {
     refuse_beside_torch(folder_, weights_, indexes_);
     add_config_facts(folder_, *store_, [&](Finding f) { odd_.add(std::move(f)); });
-    if (!indexes_.empty()) {
+    if (const std::string named = chosen_weights(folder_); !named.empty()) {
+      store_->add_fact("files", cat(named, " (by ", kWeightsEntry, " of config.json)"));
+      named.ends_with(kIndexSuffix) ? open_indexed(named, true) : open_single(named, kNotNamed);
+    } else if (!indexes_.empty()) {
       open_indexed(chosen_index());
     } else if (weights_.empty()) {
       throw Error(Code::kUnknownFormat, "the folder has no safetensors file");
@@ -118,7 +118,7 @@ class FolderOpener {
         .help(left.empty() ? "fetch or copy the file again" : "start the download again");
   }
 
-  void open_indexed(const std::string& index_name);
+  void open_indexed(const std::string& index_name, bool named = false);  // by config.json
   void add_listed(const SafetensorsIndex& index);
   void add_strays(const SafetensorsIndex& index);
   void note_lost(const SafetensorsIndex& index, const std::string& index_name);
@@ -148,13 +148,13 @@ class FolderOpener {
   std::vector<bool> lost_;   // one a file of the index: missing, or without a header that can be read
 };
 
-void FolderOpener::open_indexed(const std::string& index_name) {
+void FolderOpener::open_indexed(const std::string& index_name, bool named) {
   SafetensorsIndex index = with_file(cat(folder_.path(), "/", index_name), [&] {
     return parse_safetensors_index(json_text(folder_.open_file(index_name)));
   });
   // The index is of another model than the single file where it does not name that.
   const bool two =
-      has_weights(kSingleFile) && std::ranges::find(index.files, kSingleFile) == index.files.end();
+      !named && has_weights(kSingleFile) && std::ranges::find(index.files, kSingleFile) == index.files.end();
   if (two && folder_.opening().model_files == ModelFiles::kSingle) {
     store_->add_fact("files", cat(kSingleFile, " (chosen of two models)"));
     return open_single(std::string(kSingleFile), std::string(kNotChosen));
@@ -178,7 +178,7 @@ void FolderOpener::open_indexed(const std::string& index_name) {
     const auto single = [&] { return open_safetensors_file(folder_.inside(kSingleFile), folder_.opening()); };
     odd_.add(judge_two_models(*store_, names, single));
   }
-  add_unused(kNotReferenced, two ? kSingleFile : "");
+  add_unused(named ? kNotNamed : kNotReferenced, two ? kSingleFile : "");
 }
 
 // Adds the tensors that are where the index says, and notes the others as strays.

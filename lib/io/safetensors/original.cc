@@ -56,14 +56,11 @@ std::string header_of(const Folder& folder, const std::string& name, i64 data_be
   return header;
 }
 
-// The one index of the folder; of several, the one with the usual name.
-std::string index_name_of(const Folder& folder) {
-  std::string found;
-  for (const FolderEntry& e : folder.entries())
-    if (!e.folder && e.name.ends_with(kIndexEnd) &&
-        (found.empty() || e.name == SafetensorsLayout::kIndexName))
-      found = e.name;
-  return found;
+// The index by which the folder was opened; "" if it was opened without one.
+std::string index_name_of(const Store& store) {
+  for (const auto& [name, value] : store.facts())
+    if (name == "index") return value;
+  return "";
 }
 
 }  // namespace
@@ -81,7 +78,7 @@ std::optional<SafetensorsOriginal> original_files(const Store& store) {
     out.files.push_back({f.path, f.bytes, header_of(folder, f.path, kLengthBytes + header_bytes)});
     if (!is_utf8(out.files.back().header) || !is_plain_name(f.path, kFileEnd)) return std::nullopt;
   }
-  out.index_name = index_name_of(folder);
+  out.index_name = index_name_of(store);
   if (!out.index_name.empty()) out.index = json_text(folder.open_file(out.index_name));
   if (!is_utf8(out.index)) return std::nullopt;
   return out;

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
+#include "io/file/folder.h"
 #include "io/file/parallel.h"
 #include "io/store/finding.h"
 #include "io/store/open/adapter_base.h"
@@ -90,7 +91,7 @@ Finding judge_two_models(const Store& shards, const TwoModelNames& names,
 
 void refuse_beside_torch(const Folder& folder, std::vector<std::string> files,
                          const std::vector<std::string>& indexes) {
-  const std::string_view loaded = loaded_by_transformers(folder);
+  const std::string loaded = loaded_by_transformers(folder);
   if (!loaded.starts_with("pytorch_model")) return;
   if (folder.has_file(kAdapterConfig)) std::erase(files, "adapter_model.safetensors");
   files.insert(files.end(), indexes.begin(), indexes.end());

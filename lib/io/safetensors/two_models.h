@@ -46,6 +46,10 @@ Finding judge_two_models(const Store& shards, const TwoModelNames& names,
 void refuse_beside_torch(const Folder& folder, std::vector<std::string> files,
                          const std::vector<std::string>& indexes);
 
+// The remark about a file of weights that is not read, and the same where config.json names the model.
+inline constexpr std::string_view kNotReferenced = "not referenced: it is not part of the model (unused)";
+inline constexpr std::string_view kNotNamed =
+    "not part of the model that transformers_weights of config.json names (unused)";
 // The name of the finding for the files of the model that the caller did not choose.
 inline constexpr std::string_view kNotChosen = "of the other model in the folder, which was not chosen";
 

@@ -26,8 +26,8 @@ def tensors(path):
     return {name: torch.frombuffer(bytearray(data), dtype=torch.bfloat16).reshape(shape) for name, (_, shape, data) in safetensors(path).items()}
 
 
-def merged(saved, scale):
-    """The wrapped tensors with the adapter in them: the sum in float32, rounded once."""
+def merged(saved, scale, scale_of=lambda module: None):
+    """The wrapped tensors with the adapter in them: the sum in float32, rounded once. `scale_of`: another scale of a module."""
     out = {}
     for name, t in saved.items():
         if ".lora_" in name:
@@ -35,7 +35,7 @@ def merged(saved, scale):
         module = name.removesuffix(".base_layer.weight")
         if module != name:
             a, b = saved[module + ".lora_A.default.weight"], saved[module + ".lora_B.default.weight"]
-            t = (t.float() + scale * (b.float() @ a.float())).bfloat16()
+            t = (t.float() + (scale_of(module) or scale) * (b.float() @ a.float())).bfloat16()
         out[name.removeprefix(PREFIX).replace(".base_layer", "")] = t
     return out
 
@@ -145,6 +145,37 @@ def check_alpha(folder, scratch):
     expect(run.returncode > 0 and "'lora_alpha' of the adapter is not a possible number" in run.stderr, f"alpha 0: {run.stderr}")
 
 
+def check_meta(folder, scratch):
+    """Whatever else is in lora_train_meta.json counts as in the config of an adapter, and what is not computed is refused."""
+    source, out = os.path.join(scratch, "by_meta"), os.path.join(scratch, "of_meta")
+    shutil.copytree(os.path.join(folder, "ckpt"), source)
+    saved = raw(source, scratch)
+
+    def export(**more):
+        with open(os.path.join(source, "lora_train_meta.json"), "w") as f:
+            json.dump({"r": 3, "lora_alpha": 6, "task_type": "CAUSAL_LM", **more}, f)
+        return run_mckpt("export", source, out, "--overwrite")
+
+    of_queries = {"scale_of": lambda module: 4.0 if module.endswith(".q_proj") else None}
+    for more, wanted in (({}, merged(saved, 2.0)), ({"use_rslora": True}, merged(saved, 6 / 3**0.5)), ({"use_rslora": False}, merged(saved, 2.0)),
+                         ({"alpha_pattern": {"q_proj": 12}}, merged(saved, 2.0, **of_queries)), ({"alpha_pattern": {}, "peft_type": "LORA"}, merged(saved, 2.0))):
+        run, found = export(**more), tensors(out)
+        expect(run.returncode == 0 and all(near(found[n], t) for n, t in wanted.items()), f"{more}: another sum: {run.stderr}")
+    for more in ({"velora_config": {}}, {"peft_type": "LOHA"}, {"some_new_scale": 3}, {"use_dora": True}):
+        run = export(**more)
+        expect(run.returncode > 0 and "MC2" in run.stderr, f"{more}: not refused: {run.stderr}")
+    # verl denies what another file says only by entries that it writes.
+    os.makedirs(os.path.join(source, "lora_adapter"))
+    with open(os.path.join(source, "lora_adapter", "adapter_config.json"), "w") as f:
+        json.dump({"peft_type": "LORA", "r": 3, "lora_alpha": 6, "use_rslora": True}, f)
+    expect(export().returncode == 0, "use_rslora of adapter_config.json alone is refused")
+    found = tensors(out)
+    expect(all(near(found[n], t) for n, t in merged(saved, 6 / 3**0.5).items()), "use_rslora of adapter_config.json does not count")
+    for more in ({"use_rslora": False}, {"use_rslora": True, "alpha_pattern": {"q_proj": 12}}):
+        run = export(**more)
+        expect(run.returncode > 0 and "MC2001" in run.stderr, f"{more}: against adapter_config.json: {run.stderr}")
+
+
 def check_alone(folder, base, scratch):
     source = os.path.join(folder, "ckpt")
     run = run_mckpt("verify", source, "--assets", os.path.join(folder, "assets"))
@@ -167,8 +198,9 @@ def main():
             archive.extractall(scratch, members, filter="data")
         out = check_whole(os.path.join(scratch, WHOLE), scratch)
         check_alpha(os.path.join(scratch, WHOLE), scratch)
+        check_meta(os.path.join(scratch, WHOLE), scratch)
         check_alone(os.path.join(scratch, ALONE), out, scratch)
-    finish(40)
+    finish(60)
 
 
 if __name__ == "__main__":

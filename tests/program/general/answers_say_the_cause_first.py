@@ -44,6 +44,11 @@ def of_layers():
     # Where no layer is whole away, what is missing is named as before.
     text = says(["convert", "hf-to-fsdp", copied("wider", num_experts=5), target], "do not match: ", status=3)
     expect("the config says" not in text, text)
+    # Experts beyond the last one are not layers.
+    fewer = copied("fewer", num_experts=1, num_experts_per_tok=1)
+    for command in (["convert", "hf-to-fsdp", fewer, target], ["verify", fewer], ["verify", fewer, "--json"]):
+        text = says(command, "mlp.experts.", without=("the config says", "the tensors are of"))
+        expect("is read by no parameter" in text, f"{command}: {text}")
 
 
 def of_sizes():

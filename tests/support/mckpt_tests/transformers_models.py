@@ -26,6 +26,12 @@ GOLDEN_FAMILIES = (
     "internvl_a", "internvl_b", "internvl_moe_a", "llama4_a", "llama4_b", "muse_glimmer_a", "qwen4_exp_a", "qwen4_exp_b",
 )
 
+# The models of test_data/golden/models that transformers builds.
+BUILT = (
+    "llama3", "qwen2_bias", "qwen3_dense", "qwen3_moe", "qwen3_vl", "qwen3_vl_moe", "qwen3_next", "qwen3_5", "qwen3_5_moe", "qwen3_5_mtp", "nemotron_h",
+    "nemotron_h_moe", "deepseek_v3", "deepseek_v3_noq", "gpt_oss", "gpt_oss_square", "gpt_oss_2i", "qwen3_moe_mlponly", "qwen3_moe_sparse2",
+)
+
 # Entries that transformers takes for another number of experts, or writes and does not take back.
 LEFT_OUT = {("glm_moe_dsa", "num_experts"), ("glm_moe_dsa", "layer_types")}
 

@@ -27,6 +27,7 @@
 #include "io/json/json.h"
 #include "io/json/json_file.h"
 #include "io/store/finding.h"
+#include "io/store/names/hf_weights.h"
 #include "io/store/open/adapter_base.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"
@@ -82,7 +83,8 @@ std::optional<JsonDifferences> differences_of_json(const std::string& name, cons
     // A config that is not one is judged as it is, and not without its entry.
     JsonValue of_a = parse_json(left, JsonNumbers::kPython), of_b = parse_json(right, JsonNumbers::kPython);
     if (!quantization && name == kConfig)
-      left = without_quantization(left), right = without_quantization(right);
+      left = without_weights_entry(without_quantization(left)),
+      right = without_weights_entry(without_quantization(right));
     if (!types && name == kConfig) left = with_config_dtype(left, ""), right = with_config_dtype(right, "");
     of_a = parse_json(left, JsonNumbers::kPython), of_b = parse_json(right, JsonNumbers::kPython);
     return json_differences(of_a, of_b, kMostOfOneFile);
@@ -116,8 +118,8 @@ bool says_own_type(const AssetSide& a, const AssetSide& b) {
 // Compares one file that both folders have.
 class FileComparison {
  public:
-  // `listed`: every difference is listed in the report, also that a config declares quantised weights, which a
-  // conversion of such weights leaves out.
+  // `listed`: every difference is listed in the report, also that a config declares quantised weights or names the file
+  // of the weights, which conversions leave out.
   // `types`: the type that a config gives the weights is compared.
   FileComparison(const AssetSide& here, const AssetSide& other, bool listed, bool types, bool warning,
                  VerifyReport& report)

@@ -123,6 +123,7 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
     model.tensors.push_back({std::string(view->name(t)), static_cast<i32>(t)});
   if (like && options.original_files) model.original = original_files(view->pattern());
   const QuantizedStore& quantised = *view;
+  const std::vector<std::string> ragged = view->ragged();
   model.store = std::move(view);
   std::string mode = cat("quantize ", static_cast<int>(options.to), " ", identity);
   if (like) mode += source_identity(*open_store(options.like, options.files)).text();
@@ -137,6 +138,12 @@ Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source
   c.details.note(cat(
       "coded   ", counted(quantized, "tensor"),
       like ? "; blocks with the values of the quantised model keep its scale, others get a new one" : ""));
+  if (!ragged.empty())
+    c.details.warn(cat(
+        counted(std::ssize(ragged), "tensor"),
+        " with rows or columns that are no multiple of 128, so that blocks at the end are smaller: ",
+        listed(ragged),
+        "; DeepSeek has such matrices too, and kernels for blocks read them, but transformers (5.23) does not decode them"));
   return c;
 }
 

@@ -348,10 +348,10 @@ LoraConfig parse_lora_config(std::string_view text) {
   return out;
 }
 
-std::string unlike_entry(std::string_view one, std::string_view other) {
+std::string unlike_entry(std::string_view one, std::string_view other, bool whole) {
   const JsonValue a = config_object(one), b = config_object(other);
   for (std::string_view key : kDeciding)
-    if (plain_text(a.find(key)) != plain_text(b.find(key))) return std::string(key);
+    if ((whole || b.find(key)) && plain_text(a.find(key)) != plain_text(b.find(key))) return std::string(key);
   return "";
 }
 

@@ -36,6 +36,16 @@ TEST(RunEntries, AreThoseOfTransformers4) {
   EXPECT_EQ(run.head_dim, 0);
 }
 
+TEST(RunEntries, TakeTheRotatedItemsOfMiniMax) {
+  constexpr std::string_view kRotated = R"("rotary_dim": 64, "head_dim": 128, "rope_theta": 5000000)";
+  EXPECT_EQ(entries_of(cat("{", kRotated, "}")).rope.percent, 0.5);
+  EXPECT_EQ(entries_of(cat("{", kRotated, R"(, "partial_rotary_factor": 0.25})")).rope.percent, 0.25);
+  EXPECT_EQ(
+      entries_of(cat("{", kRotated, R"(, "rope_parameters": {"partial_rotary_factor": 0.25}})")).rope.percent,
+      0.25);
+  EXPECT_EQ(entries_of(R"({"rotary_dim": 64})").rope.percent, 0);
+}
+
 TEST(RunEntries, TakeSarvamsWordForYarn) {
   for (const char* key : {"type", "rope_type"}) {
     RunEntries run = entries_of(cat(R"({"rope_theta": 10000, "rope_scaling": {")", key,
