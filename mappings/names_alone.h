@@ -1,7 +1,7 @@
-// What the name of a tensor tells where its model is not known, by the rows of all families:
+// Facts that the name of a tensor tells where its model is not known, by the rows of all families:
 //
 //   decoder.layers.3.ple.conv1d.weight     all ranks have it whole: no row of such a name cuts it
-//   ngram_embedding.shard_7.weight         part 7 of ngram_embedding.weight: a row has it in parts ({P})
+//   ngram_embedding.shard_7.weight         part 7 of ngram_embedding.weight: some row has {P} there
 #pragma once
 
 #include <cstddef>

@@ -236,7 +236,7 @@ inline constexpr Row kCopiedVisionRows[] = {
     copied("mlp.linear_fc2.bias", "hidden"),
 };
 inline constexpr LayerRows kCopiedVisionLayer = {.attention = kCopiedVisionRows};
-// What is before and behind the layers in the tower of Qwen2.5, which is such a module too.
+// The rows before and behind the layers in the tower of Qwen2.5, which is such a module too.
 inline constexpr Row kQwen25FrontRows[] = {
     copied("patch_embed.proj.weight", "hidden channels temporal_patch patch patch"),
 };

@@ -6,7 +6,9 @@ namespace {
 TEST(NamesAlone, AParameterThatNoFamilyCutsIsWhole) {
   EXPECT_TRUE(whole_by_name("decoder.layers.3.ple.conv1d.weight"));
   EXPECT_TRUE(whole_by_name("language_model.decoder.layers.3.ple.conv1d.weight"));
+  EXPECT_TRUE(whole_by_name("decoder.layers.3.input_layernorm.weight"));
   EXPECT_FALSE(whole_by_name("decoder.layers.3.mixer.conv1d.weight"));
+  EXPECT_FALSE(whole_by_name("decoder.layers.3.mixer.norm.weight"));
   EXPECT_FALSE(whole_by_name("decoder.layers.3.self_attention.linear_qkv.weight"));
   // Some families cut the norm over all heads, others have it whole.
   EXPECT_FALSE(whole_by_name("decoder.layers.3.self_attention.q_layernorm.weight"));
@@ -23,7 +25,7 @@ TEST(NamesAlone, APartOfATableHasItsNumberAndTheNameOfTheTable) {
   EXPECT_EQ(part->whole, table + ".weight");
   for (const char* end : {".weight", ".shard_.weight", ".shard_1x.weight", ".shard_1.bias", ".shard_1"})
     EXPECT_FALSE(part_by_name(table + end)) << end;
-  EXPECT_FALSE(part_by_name("model.other.shard_1.weight"));
+  EXPECT_FALSE(part_by_name("shard_1.weight"));
 }
 
 }  // namespace
