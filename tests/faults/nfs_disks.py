@@ -1,7 +1,7 @@
 """Sources and results on NFS, versions 4.2 and 3, from a server in a virtual machine: the same bytes, killed and failed conversions go on, writers on two hosts
 exclude each other, and a server that goes away in the middle is waited for (hard mounts) or is an error (soft ones).
 
-The two hosts are two mounts of one folder that share no memory (nosharecache). What has to be installed: the packages of virtual_machine.py and of nfs.py.
+The two hosts are two mounts of one folder that share no memory (nosharecache). It needs the packages that virtual_machine.py and nfs.py name.
 """
 
 import os
@@ -25,6 +25,7 @@ from mckpt_tests.virtual_machine import in_own_machine
 HOW = "loopback, in a virtual machine"
 RACED = ["hf-to-fsdp", "export", "pt-to-safetensors"]
 STARTS = 3  # of each host
+HDF5 = ["to-hdf5", "from-hdf5"]  # their helper may use little processor time, which an emulated processor exceeds
 AWAY = 5  # seconds
 LOST_FILES = 6  # at most, of the run whose server goes away
 OTHER_HOST = ",nosharecache"
@@ -57,16 +58,6 @@ def one_after_another(runs, here, there, version):
             count.one(expect(not wrong, f"{name} on NFS v{version}: {wrong}"))
 
 
-def stopped(run, at, call):
-    """A run that is stopped at its second such call."""
-    env = {**os.environ, **faulty(call, 2, "STOP")}
-    process = subprocess.Popen([MCKPT, *run.words(at)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=env)
-    _, status = os.waitpid(process.pid, os.WUNTRACED)
-    if not os.WIFSTOPPED(status):
-        raise RuntimeError(f"{run.name} has ended before its second {call}: {process.stderr.read()}")
-    return process
-
-
 def while_away(server, process, seconds):
     """The server is away for so long, or until the process has ended: whether it has."""
     server.stop()
@@ -80,9 +71,45 @@ def while_away(server, process, seconds):
     return True
 
 
+def stopped(run, at, call, n, *more):
+    """A run that is stopped at its n-th such call."""
+    env = {**os.environ, **faulty(call, n, "STOP")}
+    process = subprocess.Popen([MCKPT, *run.words(at), *more], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, env=env)
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    if not os.WIFSTOPPED(status):
+        raise RuntimeError(f"{run.name} has ended before its {call} {n}: {process.stderr.read()}")
+    return process
+
+
+def late(run, here, there, version):
+    """A host opens the first writer's lock, and locks it when the writer has removed it and a third one is writing."""
+    name = f"{run.name}_{version}_late"
+    at, theirs = new(here, name), os.path.join(there, name)
+    first = stopped(run, at, "pwrite", 2)
+    second = stopped(run, theirs, "flock", 1, "--overwrite")
+    first.send_signal(signal.SIGCONT)
+    first.communicate(timeout=240)
+    third = stopped(run, at, "pwrite", 2, "--overwrite")
+    second.send_signal(signal.SIGCONT)
+    refusal = second.communicate(timeout=240)[1]
+    third.send_signal(signal.SIGCONT)
+    error = third.communicate(timeout=240)[1]
+    if first.returncode != 0 or third.returncode != 0:
+        return f"exit status {first.returncode} and {third.returncode}: {error}"
+    if second.returncode != 4 or "error[MC3004]" not in refusal:
+        return f"the late one is not refused: exit status {second.returncode}: {refusal}"
+    return difference(at, run.reference)
+
+
+def late_ones(run, here, there, version):
+    with counted("P16", f"writers on NFS (v{version}, {HOW}) that lock what its owner on another host has just removed, refused", 1) as count:
+        wrong = late(run, here, there, version)
+        count.one(expect(not wrong, f"{run.name}, a late writer on NFS v{version}: {wrong}"))
+
+
 def waits(server, run, far):
     at = new(far, run.name + "_waits")
-    process = stopped(run, at, "pwrite")
+    process = stopped(run, at, "pwrite", 2)
     if while_away(server, process, AWAY):
         return f"has ended without its server: {process.stderr.read()}"
     error = process.communicate(timeout=240)[1]
@@ -92,7 +119,7 @@ def waits(server, run, far):
 def gives_up(server, run, far):
     """The result is on the server."""
     at = new(far, run.name + "_gives_up")
-    process = stopped(run, at, "pwrite")
+    process = stopped(run, at, "pwrite", 2)
     if not while_away(server, process, 120):
         process.kill()
         return "has not ended"
@@ -115,7 +142,7 @@ def gives_up_reading(server, run, far, elsewhere):
     near, at = run.source, run.fresh()
     run.source = os.path.join(far, name)
     try:
-        process = stopped(run, at, "pread")
+        process = stopped(run, at, "pread", 2)
         if not while_away(server, process, 120):
             process.kill()
             return "has not ended"
@@ -140,17 +167,18 @@ def server_away(server, run, hard, soft):
 
 in_own_machine(nfs.need(), seconds=1200)
 nfs.prepare()
-with tempfile.TemporaryDirectory(prefix="mckpt_nfs_") as folder, image("ext4", folder, "disk", megabytes=512) as disk, nfs.Server(disk.at) as server, network_runs() as runs:
+with tempfile.TemporaryDirectory(prefix="mckpt_nfs_") as folder, image("ext4", folder, "disk", megabytes=512) as disk, nfs.Server(disk.at) as server, network_runs(but=HDF5) as runs:
     here, there = os.path.join(folder, "here"), os.path.join(folder, "there")
     raced = [run for run in runs if run.name in RACED]
     for version in ("4.2", "3"):
         options = f"vers={version}"
         with server.mounted(here, options):
-            walk(runs, new(here, "walk" + version), f"NFS (v{version}, {HOW})")
+            walk(runs if version == "4.2" else raced, new(here, "walk" + version), f"NFS (v{version}, {HOW})")
         with server.mounted(here, options), server.mounted(there, options + OTHER_HOST):
             races(raced, here, there, version)
         with server.mounted(here, options), server.mounted(there, options + LONG_MEMORY):
             one_after_another(raced, here, there, version)
+            late_ones(raced[0], here, there, version)
     with server.mounted(here, "vers=4.2"), server.mounted(there, "vers=4.2,soft,timeo=5,retrans=1" + OTHER_HOST):
         server_away(server, raced[0], here, there)
 finish(40)

@@ -29,7 +29,7 @@ class HostLock {
   static bool is_taken(const std::string& path);
 
   // Does not wait. Who has the lock may take it again. Returns 0 also where the server knows no locks: there one
-  // writer at a time is the user's concern. What the host remembers of the names in the folder is asked for anew.
+  // writer at a time is the user's concern. Afterwards the host asks the server anew for the names in the folder.
   // pre: the folder of the path exists.
   int take(const std::string& path);
   void let_go();

@@ -13,9 +13,9 @@ from mckpt_tests.folders import difference
 from mckpt_tests.small_runs import faulty, small_runs
 
 
-def network_runs():
-    """All conversions at length, else one of each kind of result."""
-    return small_runs(so_many((), ["hf-to-fsdp", "export", "to-pt", "pt-to-safetensors"]))
+def network_runs(but=()):
+    """All conversions at length, but for some, else one of each kind of result."""
+    return small_runs(so_many((), ["hf-to-fsdp", "export", "to-pt", "pt-to-safetensors"]), but=but)
 
 
 def new(far, name):

@@ -129,8 +129,8 @@ def draw(folder, model):
 
 
 @contextlib.contextmanager
-def small_runs(only=(), model=TINY_MODEL, also=()):
-    """Runs of all conversions, or of those that `only` names, in a folder in memory that goes away. `also`: of "plot", "drawing" and "example". `model`: a Hugging Face folder of two
+def small_runs(only=(), model=TINY_MODEL, also=(), but=()):
+    """Runs of all conversions but those of `but`, or of those that `only` names, in a folder in memory that goes away. `also`: of "plot", "drawing" and "example". `model`: a Hugging Face folder of two
     layers with experts."""
     with scratch() as folder:
         built = {}
@@ -166,7 +166,7 @@ def small_runs(only=(), model=TINY_MODEL, also=()):
         if os.path.exists(os.path.join(os.path.dirname(MCKPT), "mckpt-hdf5")):
             kind("to-hdf5", "convert to-hdf5", model, "x.h5")
             kind("from-hdf5", "convert from-hdf5", "to-hdf5", "model")
-        wanted = [*(only or built), *also]
+        wanted = [*(name for name in only or built if name not in but), *also]
         kind("plot", "plot FROM --stats -o TO", model, "x.html")
         kind("drawing", "plot FROM -o TO", model, "x.svg")
         kind("example", "example TO", model, "tiny")

@@ -63,7 +63,7 @@ def name_of_module(path):
 
 
 class Kernel:
-    """An installed kernel and its modules; `lacks`: those of the wanted ones that it has not."""
+    """An installed kernel and its modules; `lacks`: the modules that are wanted and not there."""
 
     def __init__(self, release, wanted):
         self.image, self.modules = f"/boot/vmlinuz-{release}", os.path.join(MODULES, release)

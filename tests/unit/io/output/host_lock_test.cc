@@ -72,7 +72,7 @@ TEST(HostLock, HasOneOwnerWhileItsNameComesAndGoes) {
   TempFolder folder;
   std::atomic<int> owners = 0, most = 0, taken = 0;
   auto work = [&] {
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 300; i++) {
       HostLock lock;
       if (lock.take(folder.at("out")) != 0) continue;
       taken++;
