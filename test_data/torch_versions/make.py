@@ -5,7 +5,7 @@ usage: python make.py OUT                  writes OUT/<version of torch>/
        python make.py --pack OUT FOLDER    packs every folder of OUT into FOLDER/<version>.tar.xz
 
 manifest.json: the versions; for each source (a file or a folder) its kind (`pt`, `dcp`, `ranks`) and each tensor's data type, shape and the SHA-256
-of its contiguous little-endian bytes, taken from the values before they were saved; the words of a refusal where no value is a plain tensor. What this torch cannot save is
+of its contiguous little-endian bytes, taken from the values before they were saved; the words of a refusal where no value is a plain tensor. Sources that this torch cannot save are
 in `not_saved`, with its own words. Values follow from the tensor's name alone, so that two ranks agree on them."""
 
 import argparse
@@ -235,7 +235,7 @@ def storages():
     return {"weight": values("weight", (4,)), "storage": values("storage", (5,)).storage()}
 
 
-# name: (what is saved, kinds of containers). What is not in PLAIN has tensors that are not plain, or classes that are not torch's.
+# name: (what is saved, kinds of containers). Values of ODD have tensors that are not plain, or classes that are not torch's.
 ZIP, LEGACY = ["zip", "zip_p4", "zip_p5"], ["legacy", "legacy_p4"]
 PLAIN = {"all_types": (all_types, ZIP + LEGACY), "complex": (complex_types, ["zip", "legacy"]), "half_complex": (half_complex, ["zip"]), "unsigned": (unsigned_types, ["zip", "legacy"]), "small_floats": (small_floats, ["zip", "legacy"]), "nested": (nested, ZIP + LEGACY), "tied": (tied, ["zip", "legacy"]),
          "views": (views, ["zip", "legacy", "zip_p5"]), "shapes": (shapes, ["zip", "legacy"]), "state_dict": (state_dict, ["zip", "legacy"]), "parameters": (parameters, ["zip", "legacy"]),
@@ -290,7 +290,7 @@ class Writer:
 
 
 def odd_entry(value, path):
-    """What is listed: plain tensors, the codes of quantised ones, subclasses as their tensors. torch 1.13 does not save that a tensor is a conjugate, so that the
+    """The tensors that are listed: plain ones, the codes of quantised ones, subclasses as their tensors. torch 1.13 does not save that a tensor is a conjugate, so that the
     file has the values without it."""
     tensors, others = {}, []
     for (key, t), (_, again) in zip(walk(value), walk(torch.load(path, **({"weights_only": False} if torch.__version__ > "1.13.9" else {})))):

@@ -117,7 +117,7 @@ class Judge:
             yield from self.archive_faults(path, archived)
 
     def reading_faults(self, path, warned):
-        """Of a file that is sound: `ls` has what h5py has. A warning names what was left out."""
+        """Faults of a sound file: `ls` has other tensors than h5py. A warning names what was left out."""
         run = run_mckpt("ls", path, "--json", "--digest", "-j1", timeout=SLOWEST)
         if run.returncode:
             yield f"verify takes it, ls ends with {run.returncode}: {run.stderr[:500]}"
@@ -136,7 +136,7 @@ class Judge:
                 yield f"{name}: h5py reads {row}, mckpt {got[name]}"
 
     def archive_faults(self, path, archived):
-        """Of an archive: from-hdf5 gives the very file that it was made of, or refuses."""
+        """Faults of an archive: from-hdf5 gives another file than it was made of, or refuses without a code."""
         target = os.path.join(os.path.dirname(path), "back")
         run = run_mckpt("convert", "from-hdf5", path, target, "--no-sync", timeout=SLOWEST)
         if run.returncode not in (0, 3) or (run.returncode and not CODE.search(run.stderr)):

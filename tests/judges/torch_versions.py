@@ -31,7 +31,7 @@ OF_SAFETENSORS = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat1
                   "bool": "BOOL", "uint16": "U16", "uint32": "U32", "uint64": "U64", "complex64": "C64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
                   "float8_e8m0fnu": "F8_E8M0", "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ"}
 
-# What torch itself reads no longer, or never could: (beginning of the version, beginning of the name): why.
+# Files that torch itself reads no longer, or never could: (beginning of the version, beginning of the name): why.
 NOT_READ_BY_TORCH = {
     ("1.13.", "dcp_"): "newer releases look for the pieces by an index that this one did not store",
     ("2.", "small_floats_legacy"): "the older form is written without the type of these storages",
@@ -68,7 +68,7 @@ def converted(kind, path, out):
 
 
 def faults_of(kind, path, want, out):
-    """What is wrong with mckpt's answers about a source whose tensors are all plain."""
+    """Faults of mckpt's answers about a source whose tensors are all plain."""
     for command in (["inspect"], ["verify"]):
         run = run_mckpt(*command, path)
         if run.returncode:
@@ -90,7 +90,7 @@ def faults_of(kind, path, want, out):
 
 
 def faults_of_odd(path, plain, others):
-    """What is wrong with mckpt's answers about a file whose values are not all plain tensors: the plain ones are listed as they are, or the file is refused by name."""
+    """Faults of mckpt's answers about a file whose values are not all plain tensors: the plain ones are listed as they are, or the file is refused by name."""
     run = run_mckpt("verify", path)
     if run.returncode and not any(word in run.stdout + run.stderr for word in ("unsupported", "does not know", "TorchScript")):
         yield f"verify: {said(run)}"

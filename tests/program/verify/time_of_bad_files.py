@@ -27,7 +27,7 @@ SAMPLE_CASES, SAMPLE_BOMBS = 40, 4
 
 
 def size_of(path):
-    """Bytes of a file, or of the files of a folder; links are not followed, so that a link to /dev/zero is no long input."""
+    """Bytes of a file, or of the files of a folder; links are not followed, and so a link to /dev/zero is a short input."""
     if not os.path.isdir(path):
         return os.lstat(path).st_size
     return sum(os.lstat(os.path.join(root, name)).st_size for root, _, names in os.walk(path) for name in names)
@@ -40,7 +40,7 @@ def run(args, folder, most):
     with open(os.devnull, "r+b") as null:
         begin = time.monotonic()
         child = subprocess.Popen([MCKPT, *args], stdin=null, stdout=null, stderr=null, cwd=folder)
-        # The wait of subprocess tells no processor time, and that of os has no limit.
+        # `wait` of subprocess does not tell the processor time, and os.wait4 has no limit.
         while (ended := os.wait4(child.pid, os.WNOHANG))[0] == 0:
             if time.monotonic() > begin + most:
                 child.kill()
