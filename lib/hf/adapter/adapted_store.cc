@@ -141,6 +141,7 @@ AdaptedStore::AdaptedStore(std::unique_ptr<Store> base, std::unique_ptr<Store> a
   AdaptedModel model =
       with_file(folder_, [&] { return pair_adapter(this->base(), *adapter_, config, facts); });
   adapted_ = std::move(model.tensors), notes_ = std::move(model.notes);
+  untouched_ = std::move(model.untouched);
   amended_.untied = model.untied;
   for (const AdaptedTensor& a : adapted_)
     if (a.tensor >= this->base().tensor_count()) added_.push_back(&a);

@@ -50,6 +50,8 @@ class AdaptedStore final : public StoreView, public UnroundedValues {
   const AmendedConfig& amended() const { return amended_; }
   // The notes of a conversion about the adapter and its base.
   const std::vector<std::string>& notes() const { return notes_; }
+  // Which modules the adapter's config chooses without factors in the adapter, in a sentence; empty: none.
+  const std::string& untouched() const { return untouched_; }
   void add_note(std::string text) { notes_.push_back(std::move(text)); }
   // Says that the base is another model than the adapter's: a warning of every command.
   void warn_of_base(std::string text);
@@ -83,6 +85,7 @@ class AdaptedStore final : public StoreView, public UnroundedValues {
   std::vector<AdaptedTensor> plain_;         // by tensor of the base, as if the adapter changed nothing
   AmendedConfig amended_;
   std::vector<std::string> notes_;
+  std::string untouched_;
   std::unique_ptr<AdapterMemory> memory_;
 };
 

@@ -84,8 +84,9 @@ class IndexReader {
            .warning = true});
   }
 
-  // The number of a file, new the first time. Throws for a name that leads out of the folder.
-  u32 file_index(const std::string& name, i64 offset) {
+  // The number of a file, new the first time. Throws for a name that leads out of the folder; "./" leads nowhere.
+  u32 file_index(std::string name, i64 offset) {
+    while (name.starts_with("./")) name.erase(0, 2);
     u32& number = numbers_.at(index_.files, name);
     if (number != 0) return number - 1;
     check_inside_name(name);

@@ -66,4 +66,7 @@ expect(run.returncode == 0 and NAMED not in run.stderr, f"a folder of the hub's 
 edited(ADAPTER, "adapter_config.json", target_modules=["q_proj", "up_proj"])
 run = run_mckpt("export", ADAPTER, path("untouched"), "--base", BASE)
 expect(run.returncode == 0 and "2 modules that the adapter has no factors of" in run.stderr, run.stderr)
-finish(30)
+run = run_mckpt("verify", ADAPTER, "--base", BASE)
+expect(run.returncode == 0 and "warn  adapter" in run.stdout and "2 modules that the adapter has no factors of" in run.stdout, run.stdout)
+expect(run_mckpt("verify", ADAPTER, "--base", BASE, "--strict").returncode == 1, "a module without factors is a warning")
+finish(32)

@@ -26,6 +26,14 @@ for lost in 1 2; do
   expect 1 "$mckpt" inspect "without_$lost"
   has out "safetensors folder | 1 of 2 files |"
 done
+# "./" before a name leads nowhere, and transformers reads it.
+cp -r "$model" dotted
+sed -i 's#"model-00001#"./model-00001#' dotted/model.safetensors.index.json
+expect 0 "$mckpt" verify dotted
+has out "pass  index    45 tensors"
+rm dotted/model-00001-of-00002.safetensors
+expect 1 "$mckpt" verify dotted
+has out "problem[MC1106]: model-00001-of-00002.safetensors"
 mkdir index_alone
 cp "$model"/*.json index_alone
 expect 1 "$mckpt" verify index_alone

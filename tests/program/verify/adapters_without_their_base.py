@@ -2,6 +2,7 @@
 `verify --against` compare two configs by what they say, in both orders."""
 import json
 import os
+import re
 import shutil
 import struct
 import tempfile
@@ -16,8 +17,8 @@ ABSENT = object()
 WORK = tempfile.TemporaryDirectory()
 
 
-def adapter(name, without="", case=CASE, **entries):
-    """A copy with other entries in its config, and without a tensor."""
+def adapter(name, without="", named="", case=CASE, **entries):
+    """A copy with other entries in its config, and without a tensor, or with the name of the adapter in the factors' names."""
     folder = os.path.join(WORK.name, name)
     shutil.copytree(case, folder)
     config = os.path.join(folder, "adapter_config.json")
@@ -25,12 +26,14 @@ def adapter(name, without="", case=CASE, **entries):
         value = {**json.load(text), **({"target_modules": ["q_proj", "v_proj"]} if case == CASE else {}), **entries}
     with open(config, "w") as text:
         json.dump({k: v for k, v in value.items() if v is not ABSENT}, text)
-    if without:
+    if without or named:
         weights = os.path.join(folder, "adapter_model.safetensors")
         with open(weights, "rb") as file:
             data = file.read()
         size = struct.unpack("<Q", data[:8])[0]
-        header = {k: v for k, v in json.loads(data[8:8 + size]).items() if not k.endswith(without)}
+        header = {k: v for k, v in json.loads(data[8:8 + size]).items() if not without or not k.endswith(without)}
+        if named:
+            header = {re.sub(r"(lora_[AB])\.weight$", rf"\1.{named}.weight", k): v for k, v in header.items()}
         end = max(t["data_offsets"][1] for k, t in header.items() if k != "__metadata__")
         text = json.dumps(header).encode()
         with open(weights, "wb") as file:
@@ -46,6 +49,7 @@ def check_of(run, name):
 for name, how, status, said in (
         ("sound", {}, "pass", []),
         ("last_b", {"without": "layers.1.self_attn.v_proj.lora_B.weight"}, "fail", ["MC2005", "layers.1.self_attn.v_proj", "one of the two factors"]),
+        ("named", {"named": "default"}, "fail", ["MC2005", "lora_A.default.weight", "loads none from it"]),
         ("rank", {"r": 3}, "fail", ["MC2011", "expected rank 3, found rank 2", "so are 3 other modules"]),
         ("left_out", {"target_modules": ["q_proj"]}, "fail", ["MC2005", "v_proj", "its config leaves out", "1 other module"]),
         ("kind", {"peft_type": "IA3"}, "fail", ["MC2015", "expected peft_type LORA, found 'IA3'"]),

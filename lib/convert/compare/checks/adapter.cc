@@ -118,6 +118,12 @@ void check_merged_adapter(const Store& store, int threads, const std::function<v
               .count = view->adapter().tensor_count(),
               .unit = "tensors"};
   for (Finding& f : own.findings) f.file = cat(view->folder(), f.file.empty() ? "" : "/", f.file);
+  if (!view->untouched().empty())
+    own.findings.push_back({.code = Code::kUnaccounted,
+                            .file = cat(view->folder(), "/", kAdapterConfig),
+                            .message = view->untouched(),
+                            .warning = true});
+  check.status = status_of(own.findings);
   for (const Check& c : own.checks) check.status = std::max(check.status, c.status);
   report.add(std::move(check), std::move(own.findings));
 }

@@ -55,7 +55,8 @@ class Pairing {
     AdaptedParts parts{std::vector<bool>(static_cast<std::size_t>(base_.store().tensor_count())), saved_};
     for (const AdaptedTensor& a : out.tensors)
       if (!a.factors.empty()) parts.factors[a.from] = true;
-    check_settings(config_, base_, parts, out.notes);
+    out.untouched = check_settings(config_, base_, parts);
+    if (!out.untouched.empty()) out.notes.push_back(out.untouched);
     if (corrected_ > 0)
       out.notes.push_back(
           cat("fan_in_fan_out of the config is ", config_.weights_turned ? "true" : "false", ", and ",

@@ -64,6 +64,7 @@ struct AdaptedModel {
   std::vector<AdaptedTensor> tensors;  // in the order of the base; those that it has not at the end
   bool untied = false;                 // the output layer was the embedding, and now has values of its own
   std::vector<std::string> notes{};
+  std::string untouched{};  // a note, too: which modules the config chooses that have no factors; empty: none
 };
 
 // In the order of the base. Throws kUnaccounted for tensors without a counterpart, kSourceShape for shapes

@@ -82,8 +82,7 @@ bool is_same_folder(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-void check_settings(const LoraConfig& config, const BaseTensors& base, const AdaptedParts& parts,
-                    std::vector<std::string>& notes) {
+std::string check_settings(const LoraConfig& config, const BaseTensors& base, const AdaptedParts& parts) {
   for (const std::string& name : config.rules.saved) {
     auto saved = [&](std::string_view tensor) { return saves(name, tensor); };
     if (std::ranges::any_of(parts.replaced, saved)) continue;
@@ -117,10 +116,11 @@ void check_settings(const LoraConfig& config, const BaseTensors& base, const Ada
         .expected("modules or parameters of the base in target_modules or target_parameters")
         .found("none")
         .help("adapter_config.json belongs to another base, or it was edited: take it from the save");
-  if (!untouched.empty())
-    notes.push_back(cat("the config chooses ", counted(std::ssize(untouched), "module"),
-                        " that the adapter has no factors of, so the weights stay those of the base: ",
-                        listed(untouched, 3)));
+  return untouched.empty()
+             ? ""
+             : cat("the config chooses ", counted(std::ssize(untouched), "module"),
+                   " that the adapter has no factors of, so the weights stay those of the base: ",
+                   listed(untouched, 3));
 }
 
 OtherBase other_base(const LoraConfig& config, const BaseFacts& facts, const std::string& path,
