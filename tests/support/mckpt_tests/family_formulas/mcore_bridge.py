@@ -87,7 +87,7 @@ def llama4(r, h, held, cell):
         shapes += both(f"{at}mlp.fc1", f, w) + both(f"{at}mlp.fc2", w, f) + both(f"{at}input_layernorm", w) + both(f"{at}post_attention_layernorm", w)
     whole(h, held, cell, "visual.vision_model.", "vision_model.", shapes)
     whole(h, held, cell, "visual.multi_modal_projector.", "multi_modal_projector.", [("linear_1.weight", H, inside)])
-    return {"model_type": "llama4", "architectures": ["Llama4ForConditionalGeneration"], "dtype": "bfloat16", "text_config": t, "vision_config": v, "tie_word_embeddings": tied}
+    return {"model_type": "llama4", "architectures": ["Llama4ForConditionalGeneration"], "dtype": "bfloat16", "text_config": t | {"tie_word_embeddings": tied}, "vision_config": v}
 
 
 def muse_glimmer(r, h, held, cell):
@@ -115,5 +115,5 @@ def muse_glimmer(r, h, held, cell):
         shapes += both(f"{at}norm1", w) + both(f"{at}norm2", w) + both(f"{at}mlp.fc1", f, w) + both(f"{at}mlp.fc2", w, f)
     whole(h, held, cell, "visual.vision_tower.", "model.vision_tower.", shapes)
     whole(h, held, cell, "visual.", "model.", [("vision_adapter.fc1.weight", inside, out), ("vision_adapter.fc2.weight", inside, inside), ("vision_projection.weight", H, inside)])
-    return {"model_type": "muse_glimmer", "architectures": ["MuseGlimmerForConditionalGeneration"], "dtype": "bfloat16", "text_config": t | {"tie_word_embeddings": tied},
+    return {"model_type": "muse_glimmer", "architectures": ["MuseGlimmerForConditionalGeneration"], "dtype": "bfloat16", "text_config": t, "tie_word_embeddings": tied,
             "vision_config": v, "out_hidden_size": out, "projector_hidden_size": inside}
