@@ -6,12 +6,12 @@ import io
 import json
 import logging
 import os
-import pickle
 import pickletools
 import re
 import struct
 import time
 import zipfile
+from pickle import BUILD, NEWOBJ, REDUCE, _Unpickler
 from typing import Callable
 
 from mckpt_tests import mutated
@@ -306,7 +306,7 @@ class Made(dict):
     __hash__ = object.__hash__
 
 
-class Calls(pickle._Unpickler):
+class Calls(_Unpickler):
     """Notes the calls of a pickle and the storages that it names, up to where it ends or breaks. Nothing is imported or called."""
 
     def __init__(self, data):
@@ -332,17 +332,17 @@ class Calls(pickle._Unpickler):
     def build(self):
         self.stack.pop()
 
-    dispatch = pickle._Unpickler.dispatch | {pickle.REDUCE[0]: call, pickle.NEWOBJ[0]: call, pickle.BUILD[0]: build}
+    dispatch = _Unpickler.dispatch | {REDUCE[0]: call, NEWOBJ[0]: call, BUILD[0]: build}
 
 
 def calls_of(data):
-    return [call for pickle_ in pickles_of(data) for call in Calls(pickle_).calls]
+    return [call for pickle in pickles_of(data) for call in Calls(pickle).calls]
 
 
 def has_storage_named_in_two_ways(data, ours, theirs):
     ways = collections.defaultdict(set)
-    for pickle_ in pickles_of(data):
-        for pid in Calls(pickle_).storages:
+    for pickle in pickles_of(data):
+        for pid in Calls(pickle).storages:
             if isinstance(pid, tuple) and len(pid) > 2:
                 ways[str(pid[2])].add(repr(pid))
     return any(len(named) > 1 for named in ways.values())
