@@ -344,7 +344,7 @@ def has_storage_named_in_two_ways(data, ours, theirs):
     for pickle in pickles_of(data):
         for pid in Calls(pickle).storages:
             if isinstance(pid, tuple) and len(pid) > 2:
-                ways[str(pid[2])].add(repr(pid))
+                ways[str(pid[2])].add(repr((pid[1], pid[4:5])))  # its class and its size
     return any(len(named) > 1 for named in ways.values())
 
 
