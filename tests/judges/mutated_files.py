@@ -3,9 +3,9 @@
 torch.load(weights_only=True). Both take a file or both refuse it, and both see the same tensors, except for what a rule of
 mckpt_tests/reference_rules.py explains. Whatever no rule explains fails.
 
-usage: mutated_files.py [--only safetensors,torch] [--files N] [--minutes M] [--processes N] [--keep FOLDER]
+usage: mutated_files.py [--only safetensors,torch] [--files N] [--minutes M] [--processes N] [--first N] [--keep FOLDER]
 
-In scripts/test a sample; a million files of each under scripts/trust. --keep: where files that no rule explains are left. Where nothing is built,
+In scripts/test a sample; a million files of each under scripts/trust. --first: the first batch of 500 files; others make other files. --keep: where files that no rule explains are left. Where nothing is built,
 $MCKPT_LIBRARY and $MCKPT_MUTATORS name the libraries that were brought along."""
 
 import argparse
@@ -34,6 +34,7 @@ def parse():
     parser.add_argument("--files", type=int, default=so_many(1_000_000, 3000))
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--processes", type=int, default=PROCESSES * os.cpu_count())
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--keep", default="")
     return parser.parse_args()
 
@@ -50,7 +51,7 @@ def report(args, name, suffix, unexplained):
 def compare(args, name, folder, stop):
     kind, begin = KINDS[name], time.time()
     runs = Runs("mckpt_tests.reference_rules", kind.__name__, min(args.processes, -(-args.files // BATCH)), folder)
-    runs.run(args.files, stop)
+    runs.run(args.files, stop, args.first)
     report(args, name, kind.suffix, runs.unexplained)
     for fault in runs.faults:
         expect(False, f"{name}: {fault}")

@@ -38,7 +38,7 @@ STRICTER = {
 }
 # Objects that are not tensors and that torch's restricted loader refuses; and torch.load(weights_only=False)
 # takes the last.
-NO_TENSORS = {"size 2 args", "device bad", "device none", "build on dict", "build OD int", "from type old module"}
+NO_TENSORS = {"size 2 args", "device bad", "device none", "from type old module"}
 
 
 # ---- A pickle from values: G a global, R a call, P a persistent id, B a state that is built into an object
@@ -425,7 +425,13 @@ case("device bad", root={"w": tensor(), "d": R(G("torch", "device"), "foo")})
 case("device none", root={"w": tensor(), "d": R(G("torch", "device"))})
 case("build on dict", root={"w": tensor(), "d": B({}, {"a": 1})})
 case("build OD", root={"w": tensor(), "d": B(OD, {"_metadata": 1})})
-case("build OD int", root={"w": tensor(), "d": B(OD, 3)})
+for name, v in {"int": 3, "none": None, "class": G("collections", "OrderedDict"), "triples": [("a", 1, 2)]}.items():
+    case(f"build OD {name}", root={"w": tensor(), "d": B(OD, v)})
+for name in ["FloatStorage", "float32", "strided", "per_tensor_affine"]:
+    case(f"call of {name}", root={"w": tensor(), "d": R(G("torch", name))})
+case("a tensor that cannot be made as hooks", root={"w": tensor(hooks=R(V2))})
+for name, cls, n in [("short", F, 15), ("long", F, 17), ("of no class", G("torch", "Odd"), 16), ("of a function", V2, 16)]:
+    case(f"storage {name} without a tensor", root={"w": tensor(), "s": st(cls, "1", n=n)}, data={"data/0": bytes(64), "data/1": bytes(64)})
 case("v2 name", root={"w": R(G("torch._utils", "_rebuild_tensor_v4"), *base)})
 case("tensor class", root={"w": R(G("torch", "Tensor"), [1.0])})
 case("encode", root={"w": tensor(), "b": R(G("_codecs", "encode"), "ab", "latin1")})

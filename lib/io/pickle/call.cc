@@ -58,6 +58,7 @@ PickleValue PickleMachine::call(PickleValue callee, PickleValue args) {
   if (!args.is(Kind::kTuple))
     fail(cat("the arguments of a call are ", kind_name(args.kind()), ", not a tuple"));
   PickleClass& c = PickleArena::class_of(callee);
+  if (is_torch_value(c)) fail(cat("it calls ", c.module, ".", c.name, ", not a class or function"));
   c.calls++;
   return construct(c, args);
 }
@@ -200,6 +201,10 @@ void PickleMachine::build(PickleValue state) {
            cat("an object's state (BUILD) holds ", e.key.text(), ", which changes what Python runs"),
            opcode_at()});
   if (target.is(Kind::kDict)) {
+    // Python has no place for the attributes of a plain dict, and updates the others from a dict alone.
+    if (!target.is_second_type()) fail("BUILD gives attributes to a dict that is not an OrderedDict");
+    if (!state.is(Kind::kDict))
+      fail(cat("BUILD gives a dict attributes that are no dict: ", kind_name(state.kind())));
     if (!target.attributes().is_none()) fail("BUILD gives a dict attributes twice");
     return arena_.set_attributes(target, state);
   }

@@ -51,9 +51,10 @@ constexpr Row kRows[] = {
     {"signal", "Signals", Known::kData},
     {"uuid", "UUID SafeUUID", Known::kData},
     {"torch", "Size", Known::kTuple},
+    {"torch", "device Tensor", Known::kData},
     {"torch",
-     "device Tensor strided contiguous_format channels_last channels_last_3d preserve_format per_tensor_affine per_tensor_symmetric per_channel_affine per_channel_symmetric per_channel_affine_float_qparams",
-     Known::kData},
+     "strided contiguous_format channels_last channels_last_3d preserve_format per_tensor_affine per_tensor_symmetric per_channel_affine per_channel_symmetric per_channel_affine_float_qparams",
+     Known::kTorchValue},
     {"torch.nn.parameter", "Parameter Buffer", Known::kData},
     {"torch._C", "Generator", Known::kData},
     {"torch.serialization", "_get_layout", Known::kData},
@@ -210,6 +211,10 @@ bool computes_only(std::string_view module) {
 }
 
 }  // namespace
+
+bool is_torch_value(const PickleClass& c) {
+  return c.known == Known::kTorchValue || c.known == Known::kDType || c.known == Known::kStorage;
+}
 
 bool is_special_field(std::string_view name) {
   return name.starts_with("__") &&

@@ -32,6 +32,7 @@ enum class Known : u8 {
   kPath,
   kComplex,
   // torch
+  kTorchValue,  // strided, per_tensor_affine and the like
   kDType,
   kStorage,
   kUntypedStorage,
@@ -99,6 +100,10 @@ struct PickleClass {
 
 // Fills known, trust and dtype from the two names, and replaces Python 2's names of modules.
 void classify(PickleClass& c);
+
+// Whether the name is of a value of torch, which no loader can call: a dtype, a layout, a scheme, or the class of a
+// typed storage, for which torch.load has a value that only knows its dtype.
+bool is_torch_value(const PickleClass& c);
 
 // Whether a field of this name in an object's state would change what Python does with the object.
 bool is_special_field(std::string_view name);

@@ -3,6 +3,8 @@
 
 #include <bit>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "core/base/error.h"
@@ -54,6 +56,13 @@ std::size_t number_length(std::string_view s) {
     if (!digits()) return 0;
   }
   return i;
+}
+
+// Whether a JSON number is larger than every double. One that is nearer to 0 than every other is just 0.
+bool is_too_large(std::string_view number) {
+  double value = 0;
+  if (std::from_chars(number.data(), number.data() + number.size(), value).ec == std::errc{}) return false;
+  return std::isinf(std::strtod(std::string(number).c_str(), nullptr));
 }
 
 }  // namespace
@@ -281,7 +290,8 @@ void HeaderJson::skip() {
       boolean();
       return;
     case JsonType::kNumber:
-      number();
+      if (const std::string_view text = number(); is_too_large(text))
+        fail(cat("the number ", escaped(text, 40), " is out of range (overflow)"));
       return;
     case JsonType::kString:
       string();

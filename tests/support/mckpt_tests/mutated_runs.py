@@ -2,7 +2,7 @@
 that it is known though the process that looked at it is gone: a reader that ends by a signal is told, and the next case goes on.
 
     runs = Runs(module, class, processes, folder)
-    runs.run(cases, stop)          runs.counts, runs.unexplained, runs.died, runs.faults
+    runs.run(cases, stop, first)   runs.counts, runs.unexplained, runs.died, runs.faults
 
 A kind of cases is a class with seeds(); make(seed, other, rnd), which may be None; and look(case, folder, phase), which gives (verdict, good): the verdict is
 None where nothing is to be told, else the name of a rule (or "" where there is none) and a text; a good case becomes a seed."""
@@ -122,7 +122,7 @@ class Worker:
 class Runs:
     def __init__(self, module, name, processes, folder):
         multiprocessing.set_start_method("forkserver", force=True)
-        multiprocessing.set_forkserver_preload(["mckpt_tests.mutated", "torch"])
+        multiprocessing.set_forkserver_preload(["mckpt_tests.mutated", "torch.distributed.tensor"])
         self.counts, self.unexplained, self.died = collections.Counter(), [], collections.Counter()
         self.faults = []  # of mckpt or of the mutators
         self.workers = [Worker(module, name, folder) for _ in range(processes)]
@@ -144,9 +144,9 @@ class Runs:
         self.unexplained += unexplained
         return True
 
-    def run(self, cases, stop):
-        """Looks at so many cases, or until the clock is at `stop`."""
-        sizes = iter([(batch, min(BATCH, cases - batch * BATCH)) for batch in range(-(-cases // BATCH))])
+    def run(self, cases, stop, first=0):
+        """Looks at so many cases, from that batch on, or until the clock is at `stop`."""
+        sizes = iter([(first + i, min(BATCH, cases - i * BATCH)) for i in range(-(-cases // BATCH))])
         busy = [w for w in self.workers if (size := next(sizes, None)) and w.give(*size) is None]
         while busy:
             for connection in multiprocessing.connection.wait([w.connection for w in busy], 60):

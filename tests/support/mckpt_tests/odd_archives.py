@@ -19,8 +19,8 @@ def _entries(data, at, count, front):
     return out, at
 
 
-def irregular_entry(data, entry, end):
-    """The oddity of one record, and where it ends."""
+def irregular_entry(data, entry, end, summed):
+    """The oddity of one record, and where it ends. `summed`: some record of the archive has a checksum; torch can write all of them without."""
     name, flags, method, crc, stored, size, attributes, at, disk, extra = entry
     if b"\0" in name or b"\\" in name or name.startswith(b"/") or name.endswith(b"/") or {b"..", b".", b""} & set(name.split(b"/")):
         return "a name that is no plain path", at
@@ -43,7 +43,7 @@ def irregular_entry(data, entry, end):
         except zlib.error:
             return "a compressed record that does not inflate", at
         return "a compressed record", at
-    if size != stored or (zlib.crc32(content) != crc and crc):
+    if size != stored or (summed and zlib.crc32(content) != crc):
         return "a checksum or a size that is not that of the bytes", at
     return "", begin + stored
 
@@ -76,11 +76,11 @@ def irregular_zip(data):
     names = [entry[0].lower() for entry in entries]
     if len(set(names)) < len(names):
         return "two records of one name"
-    ends = 0
+    ends, summed = 0, any(entry[3] for entry in entries)
     for entry in sorted(entries, key=lambda e: e[7]):
         if entry[7] < ends or (ends == 0 and entry[7] > 0):
             return "records that overlap, or bytes in front"
-        why, ends = irregular_entry(data, entry, at)
+        why, ends = irregular_entry(data, entry, at, summed)
         if why:
             return why
         if any(entry[9][i:i + 2] == b"\1\0" for i in range(0, len(entry[9]) - 3)):

@@ -91,6 +91,11 @@ TorchCall torch_call(PickleValue v) {
   return call;
 }
 
+PickleValue backward_hooks(const TorchCall& call) {
+  const i64 gradient = signature_of(call).gradient;
+  return gradient < 0 ? PickleValue() : call.args.at(gradient + 1);
+}
+
 void check_torch_call(const TorchCall& call) {
   if (call.outer_args >= 0) {
     check_count(call.outer_args, 4, 4);

@@ -24,6 +24,9 @@ struct TorchCall {
 // kNothing for a value that is not such a call.
 TorchCall torch_call(PickleValue v);
 
+// The argument behind requires_grad, which torch's writers leave empty; None where the function has none.
+PickleValue backward_hooks(const TorchCall& call);
+
 // Throws kBadPickle where torch's function takes another number or kind of arguments.
 void check_torch_call(const TorchCall& call);
 

@@ -83,6 +83,9 @@ TorchTensor read_tensor(PickleValue v, int depth, TorchMeshes& meshes) {
   if (depth == 0) throw Error(Code::kBadPickle, "a tensor is wrapped too often in parameters and types");
   TorchCall r = torch_call(v);
   check_torch_call(r);
+  // torch makes the tensor that somebody put there before it looks away.
+  if (PickleValue hooks = backward_hooks(r); is_torch_tensor(hooks))
+    check_torch_view(read_tensor(hooks, depth - 1, meshes));
   switch (r.function) {
     case Known::kRebuildTensor:
     case Known::kRebuildTensorV2:

@@ -21,7 +21,8 @@ std::string fault(std::string_view text) {
 
 TEST(HeaderJson, TakesWhatTheGrammarAllows) {
   for (const char* text :
-       {"{}", "[]", " [ 1 , -0, 0.5, 1e9, 1E-2, -1.25e+3 ] \n", "null", "true", "false", "\"\"",
+       {"{}", "[]", " [ 1 , -0, 0.5, 1e9, 1E-2, -1.25e+3, 1e-400, 12345678901234567890123 ] \n", "null",
+        "true", "false", "\"\"",
         "{\"a\": {\"a\": [{\"a\": 1}]}, \"b\": \"\\u00e9\\ud83d\\ude00\\\"\\\\\\/\\b\\f\\n\\r\\t\"}",
         "\"\xc3\xa9\"", "[[],[],{}]"})
     EXPECT_EQ(fault(text), "") << text;
@@ -63,6 +64,8 @@ TEST(HeaderJson, RefusesEveryThingElseWithTheByte) {
       {".5", "JSON syntax error at '.' @ 0"},
       {"+1", "JSON syntax error at '+' @ 0"},
       {"1e", "JSON syntax error in a number @ 0"},
+      {"[1E400]", "the number 1E400 is out of range (overflow) @ 1"},
+      {"-1e309", "the number -1e309 is out of range (overflow) @ 0"},
       {"NaN", "JSON syntax error at 'N' @ 0"},
       {"nul", "JSON syntax error @ 0"},
       {"True", "JSON syntax error at 'T' @ 0"},

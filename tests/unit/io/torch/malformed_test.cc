@@ -136,6 +136,20 @@ TEST(TorchTensor, IsRefusedWhenItsValuesAreNotThoseStored) {
   EXPECT_EQ(problem_of({{"w", typed(with_key("conj"))}}), conjugate);
 }
 
+TEST(TorchTensor, IsRefusedWhenATensorInPlaceOfItsHooksCannotBeMade) {
+  auto with_hooks = [](const std::string& hooks) {
+    return pickled_class("torch._utils", "_rebuild_tensor_v2") + "(" + pickled_storage({}) + pickled(0) +
+           pickled(std::vector<i64>{2, 3}) + pickled(std::vector<i64>{3, 1}) + "\x89" + hooks + "tR";
+  };
+  EXPECT_EQ(problem_of({{"w", with_hooks("N")}}), "nothing [w]");
+  EXPECT_EQ(problem_of({{"w", with_hooks(pickled_tensor())}}), "nothing [w]");
+  EXPECT_EQ(problem_of({{"w", with_hooks(pickled_class("torch._utils", "_rebuild_tensor_v2") + ")R")}}),
+            "MC1210 w: the call that makes a tensor has a wrong number of arguments: torch refuses it: "
+            "expected 6 or 7, found 0");
+  EXPECT_EQ(problem_of({{"w", with_hooks(pickled_tensor({.offset = -1}))}}),
+            "MC1223 w: the storage offset of a tensor is negative: found -1");
+}
+
 TEST(TorchTensor, IsFoundInsideOfObjects) {
   std::string object =
       pickled_class("my.model", "Config") + ")\x81}" + pickled("weight") + pickled_tensor() + "sb";
@@ -199,6 +213,12 @@ TEST(TorchZip, IsRefusedWhenItIsNotOfTorch) {
       {"short storage",
        {{"data.pkl", pickle}, {"data/0", "abc"}},
        "MC1222 w: the storage data/0 has another size"},
+      {"storage of another size that no tensor has",
+       {{"data.pkl", whole_pickle(pickled_storage({.numel = 600}))}, {"data/0", six_floats()}},
+       "MC1222 : the storage data/0 has another size than the pickle says (mismatch): expected 2400 bytes"},
+      {"storage of no class that no tensor has",
+       {{"data.pkl", whole_pickle(pickled_storage({.storage_class = "Odd"}))}, {"data/0", six_floats()}},
+       "MC1222 : a storage is of a class that mckpt does not know"},
       {"unused storage",
        {{"data.pkl", pickle}, {"data/0", six_floats()}, {"data/1", "x"}},
        "warning MC1226 : no tensor uses these records of the archive: archive/data/1 [w]"},
