@@ -6,19 +6,20 @@
 //   foo.safetensors                        loads nothing: any file of weights is the model
 #pragma once
 
+#include <string>
 #include <string_view>
 
-#include "io/file/folder.h"
+#include "core/base/name_hash.h"
 
 namespace mckpt::impl {
 
 inline constexpr std::string_view kHfWeights[] = {"model.safetensors", "model.safetensors.index.json",
                                                   "pytorch_model.bin", "pytorch_model.bin.index.json"};
 
-// The name in the folder that transformers loads; "" if it loads none.
-inline std::string_view loaded_by_transformers(const Folder& folder) {
+// The name that transformers loads of a folder with files of these names; "" if it loads none.
+inline std::string_view loaded_by_transformers(const NameSet<std::string>& names) {
   for (std::string_view name : kHfWeights)
-    if (folder.has_file(name)) return name;
+    if (names.contains(std::string(name))) return name;
   return "";
 }
 
