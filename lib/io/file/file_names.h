@@ -9,7 +9,7 @@
 
 namespace mckpt::impl {
 
-// Files in the folder itself, without those of folders in it. Throws what Folder::entries() throws.
+// Files in folders below it are not among them. Throws what Folder::entries() throws.
 inline NameSet<std::string> file_names(const Folder& folder) {
   NameSet<std::string> names;
   for (const FolderEntry& e : folder.entries())
