@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
+#include "io/file/file_names.h"
 #include "io/file/folder.h"
 #include "io/file/parallel.h"
 #include "io/store/finding.h"
@@ -89,10 +90,20 @@ Finding judge_two_models(const Store& shards, const TwoModelNames& names,
   return finding;
 }
 
+bool is_beside_torch(const NameSet<std::string>& names) {
+  if (!first_weights(names).starts_with("pytorch_model")) return false;
+  const bool adapter = names.contains(std::string(kAdapterConfig));
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    return name.ends_with(".safetensors.index.json") ||
+           (name.ends_with(".safetensors") && !(adapter && name == "adapter_model.safetensors"));
+  });
+}
+
 void refuse_beside_torch(const Folder& folder, std::vector<std::string> files,
                          const std::vector<std::string>& indexes) {
   const std::string loaded = loaded_by_transformers(folder);
   if (!loaded.starts_with("pytorch_model")) return;
+  if (!is_beside_torch(file_names(folder))) return;
   if (folder.has_file(kAdapterConfig)) std::erase(files, "adapter_model.safetensors");
   files.insert(files.end(), indexes.begin(), indexes.end());
   if (files.empty()) return;

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/name_hash.h"
 #include "io/store/names/hf_weights.h"
 
 namespace mckpt::impl {
@@ -40,6 +41,10 @@ struct TwoModelNames {
 // opens the file. pre: the folder has both.
 Finding judge_two_models(const Store& shards, const TwoModelNames& names,
                          const std::function<std::unique_ptr<Store>()>& open_single);
+
+// Whether transformers loads a file of torch.save where these names are in one folder, though files of safetensors, or
+// their indexes, are there.
+bool is_beside_torch(const NameSet<std::string>& names);
 
 // Throws kTwoModels where transformers would load a file of torch.save, and none of these files of safetensors and
 // their indexes. An adapter's weights belong to a model that is elsewhere.

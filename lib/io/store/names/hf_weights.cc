@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "io/file/file_names.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
@@ -64,9 +65,7 @@ std::string chosen_weights(const Folder& folder) {
 
 std::string loaded_by_transformers(const Folder& folder) {
   if (std::string name = named_by_config(folder); !name.empty()) return name;
-  for (std::string_view name : kHfWeights)
-    if (folder.has_file(name)) return std::string(name);
-  return "";
+  return std::string(first_weights(file_names(folder)));
 }
 
 std::string weights_named_in(std::string_view config_json) {

@@ -11,12 +11,22 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/name_hash.h"
+
 namespace mckpt::impl {
 
 class Folder;
 
 inline constexpr std::string_view kHfWeights[] = {"model.safetensors", "model.safetensors.index.json",
                                                   "pytorch_model.bin", "pytorch_model.bin.index.json"};
+
+// The name that transformers loads of a folder with files of these names, whose config.json names none; "" if it loads
+// none.
+inline std::string_view first_weights(const NameSet<std::string>& names) {
+  for (std::string_view name : kHfWeights)
+    if (names.contains(std::string(name))) return name;
+  return "";
+}
 
 // The entry of config.json that names a file of safetensors, or an index of such files.
 inline constexpr std::string_view kWeightsEntry = "transformers_weights";

@@ -2,7 +2,7 @@
 #include "io/store/open/two_formats.h"
 
 #include "core/base/error.h"
-#include "io/file/folder.h"
+#include "io/file/file_names.h"
 #include "io/store/names/dcp_names.h"
 
 namespace mckpt::impl {
@@ -18,16 +18,17 @@ bool is_of_weights(std::string_view name) {
 
 }  // namespace
 
-bool has_two_formats(const Folder& folder) {
+bool are_two_formats(const NameSet<std::string>& names) {
   bool saved = false, config = false, weights = false;
-  for (const FolderEntry& e : folder.entries()) {
-    if (e.folder) continue;
-    saved |= is_dcp_name(e.name);
-    config |= e.name == "config.json";
-    weights |= is_of_weights(e.name);
+  for (const std::string& name : names) {
+    saved |= is_dcp_name(name);
+    config |= name == "config.json";
+    weights |= is_of_weights(name);
   }
   return saved && config && weights;
 }
+
+bool has_two_formats(const Folder& folder) { return are_two_formats(file_names(folder)); }
 
 void refuse_two_formats(const Folder& folder) {
   if (folder.opening().model_files != ModelFiles::kEqual || !has_two_formats(folder)) return;

@@ -7,10 +7,16 @@
 // Hugging Face (OpenOptions::model_files). model.safetensors beside other shards: io/safetensors/two_models.h.
 #pragma once
 
+#include <string>
+
+#include "core/base/name_hash.h"
+
 namespace mckpt::impl {
 
 class Folder;
 
+// Whether files of these names are both.
+bool are_two_formats(const NameSet<std::string>& names);
 // Whether the folder has both, by the names in it.
 bool has_two_formats(const Folder& folder);
 // Throws kTwoModels for a folder that has both, unless its options choose.
