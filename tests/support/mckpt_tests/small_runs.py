@@ -130,7 +130,7 @@ def draw(folder, model):
 
 @contextlib.contextmanager
 def small_runs(only=(), model=TINY_MODEL, also=(), but=()):
-    """Runs of all conversions but those of `but`, or of those that `only` names, in a folder in memory that goes away. `also`: of "plot", "drawing" and "example". `model`: a Hugging Face folder of two
+    """Runs of all conversions, or only of some, and of none in `but`; in a folder in memory that goes away. `also`: of "plot", "drawing" and "example". `model`: a Hugging Face folder of two
     layers with experts."""
     with scratch() as folder:
         built = {}
