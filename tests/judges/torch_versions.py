@@ -26,7 +26,6 @@ except ImportError:
     torch = None
 
 VERSIONS = [os.path.basename(path).removesuffix(".tar.xz") for path in glob.glob(os.path.join(DATA, "torch_versions", "*.tar.xz"))]
-VERSIONS.sort(key=lambda version: [int(number) for number in version.split(".")])
 OF_SAFETENSORS = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64", "uint8": "U8",
                   "bool": "BOOL", "uint16": "U16", "uint32": "U32", "uint64": "U64", "complex64": "C64", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
                   "float8_e8m0fnu": "F8_E8M0", "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ"}
@@ -35,7 +34,15 @@ OF_SAFETENSORS = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat1
 NOT_READ_BY_TORCH = {
     ("1.13.", "dcp_"): "newer releases look for the pieces by an index that this one did not store",
     ("2.", "small_floats_legacy"): "the older form is written without the type of these storages",
+    ("2.", "unsigned_legacy"): "as the small floats",
 }
+
+
+def numbers(version):
+    return [int(number) for number in version.split("+")[0].split(".")[:2]]
+
+
+VERSIONS.sort(key=numbers)
 
 
 def difference(got, want):
@@ -137,7 +144,7 @@ def judge(folder, version, name, entry):
         faults = list(faults_of_odd(path, want, entry["others"]))
     else:
         faults = list(faults_of(entry["kind"], path, want, os.path.join(folder, f"out_{name}.safetensors")))
-        if torch:
+        if torch and numbers(version) <= numbers(torch.__version__):  # an older release need not read what a newer one wrote
             try:
                 got = as_torch_reads(entry["kind"], path, want)
                 faults += [f"torch {torch.__version__} reads {difference(got, want)}"] if got != want else []
