@@ -187,7 +187,9 @@ def ways(value, way=(), depth=0):
 def row_of(t):
     """As mutated.Opened has it."""
     import torch
-    t = getattr(t, "_local_tensor", t).detach()  # a DTensor's
+    whole, t = t, getattr(t, "_local_tensor", t).detach()  # a DTensor's
+    if whole.numel() == t.numel() == 0:
+        t = t.reshape(whole.shape)  # no piece of a tensor without items
     dtype = str(t.dtype).removeprefix("torch.")
     if t.dtype == torch.bool:
         t = t.view(torch.uint8)  # a copy makes 1 of every byte other than 0
@@ -301,7 +303,7 @@ def pickles_of(data):
 
 
 class Made(dict):
-    """What a call made."""
+    """The result of a call."""
 
     __hash__ = object.__hash__
 
@@ -326,6 +328,8 @@ class Calls(_Unpickler):
 
     def call(self):
         args = self.stack.pop()
+        if isinstance(args, tuple):
+            args = tuple(dict(arg) if isinstance(arg, dict) else arg for arg in args)  # as they are now
         self.calls.append((self.stack[-1], args))
         self.stack[-1] = Made()
 
@@ -352,8 +356,31 @@ def has_call_without_tuple(data, ours, theirs):
     return any(not isinstance(args, tuple) for _, args in calls_of(data))
 
 
+def has_metadata_filled_later(data, ours, theirs):
+    most = {"torch._utils._rebuild_tensor_v2": 7, "torch._utils._rebuild_tensor_v3": 8}
+    return any(isinstance(args, tuple) and len(args) == most.get(str(name)) and args[-1] == {} for name, args in calls_of(data))
+
+
+def has_pickle_in_capitals(data, ours, theirs):
+    try:
+        names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+    except Exception:
+        return False
+    top = names[0].split("/")[0]
+    return any(name != name.lower() and name.lower() == f"{top}/data.pkl".lower() for name in names)
+
+
 def has_no_strides(data, ours, theirs):
     return any("_rebuild_" in str(name) and isinstance(args, tuple) and len(args) > 3 and args[3] in (None, (), []) for name, args in calls_of(data))
+
+
+def pieces(theirs):
+    """The DTensors, of which torch has one rank's piece."""
+    return [t for _, t in ways(theirs.value) if hasattr(t, "_local_tensor")]
+
+
+def has_part_of_a_tensor(data, ours, theirs):
+    return any(t._local_tensor.shape != t.shape for t in pieces(theirs))
 
 
 def has_quantised(data, ours, theirs):
@@ -377,7 +404,9 @@ Torch.rules = [
     Rule("thrown away", "mckpt", "torch makes every tensor, also one that is not part of the value; mckpt looks at those that are", theirs=MAKING, also=thrown_away),
     Rule("archives", "reference", "torch takes the directory's word, finds names without regard to case, sums nothing and inflates; mckpt takes archives that can be read in one way",
          ours=r"^MC(1201|1202|1203|1004)", also=lambda data, ours, theirs: irregular_zip(data)),
-    Rule("another case", "reference", "torch finds DATA.PKL where it looks for data.pkl", ours=r"^MC1220 .*data.pkl is missing.*/data.pkl, found .*/(?i:data.pkl)"),
+    Rule("another case", "reference", "torch finds DATA.PKL where it looks for data.pkl", ours=r"^MC1220 .*data.pkl is missing", also=has_pickle_in_capitals),
+    Rule("metadata that is filled later", "reference", "torch looks at the metadata of a tensor while the dict is empty; no writer names one that is filled behind",
+         ours=r"^MC1224 .*metadata that mckpt does not know", also=has_metadata_filled_later),
     Rule("limits", "reference", "mckpt bounds memory by the size of the file: memo slots, keys, names, views that repeat a small storage", ours=r"^MC(1211|1223 .*(repeats a small storage|enormous))"),
     Rule("protocols", "reference", "torch reads past the number of a protocol that is not there yet", ours=r"^MC(1212 .*protocol|1220 .*this is not a file of torch.save)", also=lambda data, ours, theirs: re.search(rb"\x80[\x06-\xff]", data)),
     Rule("a key twice", "reference", "of two entries with one key Python keeps the last", ours=r"^MC1210 .*in one dict the key"),
@@ -393,6 +422,10 @@ Torch.rules = [
          ours=r"^MC1210 .*the arguments of a call are", also=has_call_without_tuple),
     Rule("no strides", "reference", "an empty stride, or none, is that of one block for torch; no writer makes it",
          ours=r"^MC(1223 .*different lengths: expected \d+, found 0$|1210 the stride of a tensor is not a tuple of integers: found None)", also=has_no_strides),
+    Rule("one rank of several", "reference", "torch has the piece of the rank that wrote the file; mckpt opens whole tensors, which one file of several does not have",
+         ours=r"^MC1304 .*a hole: no chunk covers", also=has_part_of_a_tensor),
+    Rule("device meshes", "reference", "torch looks at the spec of a DTensor, its mesh and its ranks where the tensor is used, not where it is loaded",
+         ours=r"^MC1210 (a device mesh names a rank|the (shape and the strides|sizes and the ranks) of a device mesh|a DTensor has no (spec|device mesh))", also=lambda data, ours, theirs: bool(pieces(theirs))),
     Rule("views without items", "reference", "torch does not look at the strides of a tensor without items", ours=r"^MC1223", also=has_no_items),
     Rule("storages of the older form", "reference", "torch returns memory that was never written for a storage that the file does not have, and takes sizes as they come",
          ours=r"^MC(1222|1220 .*the legacy torch file)", also=is_legacy),
