@@ -32,8 +32,8 @@ MILLIONS = {"safetensors": 100, "json": 100, "zip": 100, "pickle": 100}  # 20 fo
 LENGTHS = ((128, 8), (256, 7), (512, 5), (4096, 2))
 # Options for speed; without them short inputs take two to three times as long. They leave out stacks of allocations (a finding is run again by hand), a
 # large quarantine (freed memory is used again after 1 MiB, which is many inputs), a pattern in new memory, energies of the corpus, the search for
-# shorter inputs that reach the same, and leaks.
-QUICK = ["-entropic=0", "-reduce_inputs=0", "-detect_leaks=0", "-reload=10"]
+# shorter inputs that reach the same, and leaks. The limit of time is longer, since the clock also counts while a busy machine lets a process wait.
+QUICK = ["-entropic=0", "-reduce_inputs=0", "-detect_leaks=0", "-reload=10", "-timeout=60"]
 QUICK_ASAN = "malloc_context_size=0:max_malloc_fill_size=0:quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
 
 
