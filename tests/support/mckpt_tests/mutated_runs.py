@@ -1,5 +1,5 @@
 """Looks at very many mutated cases in several processes. A case is made from its number alone (and from what was good before it in its batch), so
-that it is known though the process that looked at it is gone: a reader that ends by a signal is told, and the next case goes on.
+that it is known though the process that looked at it is gone: a reader that ends by a signal is told, and the others go on.
 
     runs = Runs(module, class, processes, folder)
     runs.run(cases, stop, first)   runs.counts, runs.unexplained, runs.died, runs.faults
@@ -74,17 +74,13 @@ def work(module, name, state, connection, folder):
     if kind.bounded:
         resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, now + MEMORY))
     while (task := connection.recv()) is not None:
-        batch, first, last = task
+        batch, last, fatal = task
         counts, unexplained, good, cases = collections.Counter(), [], None, made(kind, batch)
         for i in range(last):
             case = cases.send(good)
             state[0] = i
-            if i < first:  # an earlier process, which has ended, looked at it
-                good = state[2 + i] == 1
-                continue
-            state[2 + i] = 0
-            verdict, good = look(kind, case, folder, state)
-            state[2 + i] = int(good)
+            # An earlier process ended at a fatal case; what it knew of those before is gone with it.
+            verdict, good = (None, False) if i in fatal else look(kind, case, folder, state)
             counts["good" if good else "not good"] += 1
             if verdict:
                 counts[verdict[0] or "unexplained"] += 1
@@ -95,7 +91,7 @@ def work(module, name, state, connection, folder):
 
 class Worker:
     def __init__(self, module, name, folder):
-        self.arguments, self.state = (module, name), multiprocessing.Array("q", 2 + BATCH, lock=False)
+        self.arguments, self.state = (module, name), multiprocessing.Array("q", 2, lock=False)
         self.folder, self.batch = folder, None
         self.start()
 
@@ -105,17 +101,17 @@ class Worker:
         self.process.start()
         other.close()
 
-    def give(self, batch, last, first=0):
-        self.batch, self.last = batch, last
-        self.connection.send((batch, first, last))
+    def give(self, batch, last, fatal=frozenset()):
+        self.batch, self.last, self.fatal = batch, last, fatal
+        self.connection.send((batch, last, fatal))
 
-    def restart_behind(self):
-        """Goes on behind the case at which the process ended. Returns its number, the phase and the status."""
+    def restart_without(self):
+        """Goes through the batch again without the case at which the process ended. Returns its number, the phase and the status."""
         self.process.join()
         i, status = self.state[0], self.process.exitcode
-        phase, self.state[1], self.state[2 + i] = self.state[1], MADE, 0
+        phase, self.state[1] = self.state[1], MADE
         self.start()
-        self.give(self.batch, self.last, i + 1)
+        self.give(self.batch, self.last, self.fatal | {i})
         return self.batch * BATCH + i, phase, status
 
 
@@ -128,7 +124,7 @@ class Runs:
         self.workers = [Worker(module, name, folder) for _ in range(processes)]
 
     def ended(self, worker):
-        number, phase, status = worker.restart_behind()
+        number, phase, status = worker.restart_without()
         self.died[phase] += 1
         if phase != THEIRS:
             self.faults.append(f"case {number}: the process ended with {status} in {PHASES[phase]}")

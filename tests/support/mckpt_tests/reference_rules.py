@@ -361,13 +361,19 @@ def has_metadata_filled_later(data, ours, theirs):
     return any(isinstance(args, tuple) and len(args) == most.get(str(name)) and args[-1] == {} for name, args in calls_of(data))
 
 
-def has_pickle_in_capitals(data, ours, theirs):
+def has_record_in_capitals(data, ours, theirs):
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     except Exception:
         return False
     top = names[0].split("/")[0]
-    return any(name != name.lower() and name.lower() == f"{top}/data.pkl".lower() for name in names)
+    return any(part != part.lower() and part.lower() in ("data.pkl", "version") for part in (name.removeprefix(f"{top}/") for name in names))
+
+
+def has_enlarged_storage(data, ours, theirs):
+    """A storage of the older form that has just the bytes of the view that is too large for it."""
+    found = re.search(r"found (\d+) bytes", ours.text)
+    return is_legacy(data, ours, theirs) and any(t.untyped_storage().nbytes() == int(found[1]) for _, t in ways(theirs.value))
 
 
 def has_no_strides(data, ours, theirs):
@@ -404,7 +410,7 @@ Torch.rules = [
     Rule("thrown away", "mckpt", "torch makes every tensor, also one that is not part of the value; mckpt looks at those that are", theirs=MAKING, also=thrown_away),
     Rule("archives", "reference", "torch takes the directory's word, finds names without regard to case, sums nothing and inflates; mckpt takes archives that can be read in one way",
          ours=r"^MC(1201|1202|1203|1004)", also=lambda data, ours, theirs: irregular_zip(data)),
-    Rule("another case", "reference", "torch finds DATA.PKL where it looks for data.pkl", ours=r"^MC1220 .*data.pkl is missing", also=has_pickle_in_capitals),
+    Rule("another case", "reference", "torch finds DATA.PKL where it looks for data.pkl", ours=r"^MC1220 .*(data.pkl|version) is missing", also=has_record_in_capitals),
     Rule("metadata that is filled later", "reference", "torch looks at the metadata of a tensor while the dict is empty; no writer names one that is filled behind",
          ours=r"^MC1224 .*metadata that mckpt does not know", also=has_metadata_filled_later),
     Rule("limits", "reference", "mckpt bounds memory by the size of the file: memo slots, keys, names, views that repeat a small storage", ours=r"^MC(1211|1223 .*(repeats a small storage|enormous))"),
@@ -429,4 +435,6 @@ Torch.rules = [
     Rule("views without items", "reference", "torch does not look at the strides of a tensor without items", ours=r"^MC1223", also=has_no_items),
     Rule("storages of the older form", "reference", "torch returns memory that was never written for a storage that the file does not have, and takes sizes as they come",
          ours=r"^MC(1222|1220 .*the legacy torch file)", also=is_legacy),
+    Rule("enlarged storages", "reference", "torch enlarges a storage of the older form for a view that is too large, by memory that was never written",
+         ours=r"^MC1223 .*out of the bounds", also=has_enlarged_storage),
 ]

@@ -221,7 +221,7 @@ TEST(Pickle, RefusesWhatDoesNotFitTogether) {
        kDamaged + "BUILD gives attributes to a dict that is not an OrderedDict"},
       {"BUILD of a dict with a number", "ccollections\nOrderedDict\n)RK\1b.",
        kDamaged + "BUILD gives a dict attributes that are no dict: an integer"},
-      {"BUILD of a dict with pairs", "ccollections\nOrderedDict\n)RK\1\x85" "b.",
+      {"BUILD of a dict with pairs", "ccollections\nOrderedDict\n)R(K\1tb.",
        kDamaged + "BUILD gives a dict attributes that are no dict: a tuple"},
       {"BUILD of a list", "]}b.", kDamaged + "BUILD gives a state to a list"},
       {"BUILD twice", "cx\nY\n)\x81}b}b.", kDamaged + "BUILD gives an object its state twice"},
