@@ -3,8 +3,6 @@
 
 #include <bit>
 #include <charconv>
-#include <cmath>
-#include <cstdlib>
 #include <cstring>
 
 #include "core/base/error.h"
@@ -58,11 +56,29 @@ std::size_t number_length(std::string_view s) {
   return i;
 }
 
-// Whether a JSON number is larger than every double. One that is nearer to 0 than every other is just 0.
+// Whether a JSON number is larger than every double. One that is nearer to 0 than every other double is just 0.
 bool is_too_large(std::string_view number) {
+  constexpr std::size_t kSurelySmall = 300;  // digits
+  const std::size_t exponent_at = number.find_first_of("eE");
+  if (exponent_at == number.npos && number.size() < kSurelySmall) return false;
   double value = 0;
   if (std::from_chars(number.data(), number.data() + number.size(), value).ec == std::errc{}) return false;
-  return std::isinf(std::strtod(std::string(number).c_str(), nullptr));
+  // Out of range to one side or the other, which the power of ten of the first digit tells that is not 0.
+  i64 power = 0, exponent = 0;
+  bool behind_point = false, found = false;
+  for (char c : number.substr(0, exponent_at)) {
+    if (c == '.') behind_point = true;
+    if (c < '0' || c > '9') continue;
+    found |= c != '0';
+    if (found != behind_point) power += found ? 1 : -1;
+  }
+  if (exponent_at != number.npos) {
+    std::string_view text = number.substr(exponent_at + 1);
+    if (text.starts_with('+')) text.remove_prefix(1);
+    if (std::from_chars(text.data(), text.data() + text.size(), exponent).ec != std::errc{})
+      return !text.starts_with('-');
+  }
+  return exponent > -power;
 }
 
 }  // namespace
@@ -253,8 +269,10 @@ std::string_view HeaderJson::number() {
   first_byte(JsonType::kNumber);
   std::size_t length = number_length(text_.substr(cursor_));
   if (length == 0) fail("JSON syntax error in a number");
+  const std::string_view number = text_.substr(cursor_, length);
+  if (is_too_large(number)) fail(cat("the number ", escaped(number, 40), " is out of range (overflow)"));
   cursor_ += length;
-  return text_.substr(at_, length);
+  return number;
 }
 
 i64 HeaderJson::integer() {
@@ -290,8 +308,7 @@ void HeaderJson::skip() {
       boolean();
       return;
     case JsonType::kNumber:
-      if (const std::string_view text = number(); is_too_large(text))
-        fail(cat("the number ", escaped(text, 40), " is out of range (overflow)"));
+      number();
       return;
     case JsonType::kString:
       string();

@@ -20,6 +20,11 @@ namespace {
 constexpr i64 kMostSmallBytes = 4096;  // of records that hold a word
 constexpr i64 kLeastVersion = 1, kMostVersion = 10;
 
+// Records that torch looks for by name, without regard to the case of letters.
+constexpr std::string_view kKnownRecords[] = {
+    "byteorder",       "data.pkl",          "version", ".data/version", ".data/serialization_id",
+    ".format_version", ".storage_alignment"};
+
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -72,6 +77,13 @@ bool is_python_int(std::string_view text) {
   return true;
 }
 
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 'a' - 'A') : c; }
+
+bool differs_by_case_alone(std::string_view name, std::string_view known) {
+  return name.size() == known.size() && name != known &&
+         std::ranges::equal(name, known, [](char a, char b) { return lower(a) == b; });
+}
+
 }  // namespace
 
 bool is_big_endian_archive(const ZipArchive& zip, std::string_view top) {
@@ -90,6 +102,12 @@ void check_torch_records(const ZipArchive& zip, std::string_view top) {
       throw Error(Code::kBadTorchFile, "a record is not in the folder of the archive: torch refuses the file")
           .expected(top.empty() ? "a folder around all records" : cat(escaped(top), "..."))
           .found(escaped(e.name, 80));
+    for (std::string_view known : kKnownRecords)
+      if (differs_by_case_alone(e.name.substr(top.size()), known))
+        throw Error(Code::kBadTorchFile, cat("the name of the record ", known,
+                                             " has letters of another case, which torch passes over"))
+            .expected(cat(escaped(top), known))
+            .found(escaped(e.name, 80));
     if (!is_utf8(e.name))
       throw Error(Code::kBadTorchFile, "the name of a record is not UTF-8: torch refuses the file")
           .found(escaped(e.name, 80));

@@ -361,13 +361,16 @@ def has_metadata_filled_later(data, ours, theirs):
     return any(isinstance(args, tuple) and len(args) == most.get(str(name)) and args[-1] == {} for name, args in calls_of(data))
 
 
+LOOKED_FOR = {"byteorder", "data.pkl", "version", ".data/version", ".data/serialization_id", ".format_version", ".storage_alignment"}
+
+
 def has_record_in_capitals(data, ours, theirs):
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     except Exception:
         return False
     top = names[0].split("/")[0]
-    return any(part != part.lower() and part.lower() in ("data.pkl", "version") for part in (name.removeprefix(f"{top}/") for name in names))
+    return any(part != part.lower() and part.lower() in LOOKED_FOR for part in (name.removeprefix(f"{top}/") for name in names))
 
 
 def has_enlarged_storage(data, ours, theirs):
@@ -410,7 +413,7 @@ Torch.rules = [
     Rule("thrown away", "mckpt", "torch makes every tensor, also one that is not part of the value; mckpt looks at those that are", theirs=MAKING, also=thrown_away),
     Rule("archives", "reference", "torch takes the directory's word, finds names without regard to case, sums nothing and inflates; mckpt takes archives that can be read in one way",
          ours=r"^MC(1201|1202|1203|1004)", also=lambda data, ours, theirs: irregular_zip(data)),
-    Rule("another case", "reference", "torch finds DATA.PKL where it looks for data.pkl", ours=r"^MC1220 .*(data.pkl|version) is missing", also=has_record_in_capitals),
+    Rule("another case", "reference", "torch finds DATA.PKL where it looks for data.pkl", ours=r"^MC1220 .*((data.pkl|version) is missing|letters of another case)", also=has_record_in_capitals),
     Rule("metadata that is filled later", "reference", "torch looks at the metadata of a tensor while the dict is empty; no writer names one that is filled behind",
          ours=r"^MC1224 .*metadata that mckpt does not know", also=has_metadata_filled_later),
     Rule("limits", "reference", "mckpt bounds memory by the size of the file: memo slots, keys, names, views that repeat a small storage", ours=r"^MC(1211|1223 .*(repeats a small storage|enormous))"),
@@ -431,7 +434,7 @@ Torch.rules = [
     Rule("one rank of several", "reference", "torch has the piece of the rank that wrote the file; mckpt opens whole tensors, which one file of several does not have",
          ours=r"^MC1304 .*a hole: no chunk covers", also=has_part_of_a_tensor),
     Rule("device meshes", "reference", "torch looks at the spec of a DTensor, its mesh and its ranks where the tensor is used, not where it is loaded",
-         ours=r"^MC1210 (a device mesh names a rank|the (shape and the strides|sizes and the ranks) of a device mesh|a DTensor has no (spec|device mesh))", also=lambda data, ours, theirs: bool(pieces(theirs))),
+         ours=r"^MC1210 (a device mesh names a rank|the (shape and the strides|sizes and the ranks) of a device mesh|a DTensor (has no (spec|device mesh)|does not have one placement))|^MC1303 .*chunk 0 reaches outside the tensor", also=lambda data, ours, theirs: bool(pieces(theirs))),
     Rule("views without items", "reference", "torch does not look at the strides of a tensor without items", ours=r"^MC1223", also=has_no_items),
     Rule("storages of the older form", "reference", "torch returns memory that was never written for a storage that the file does not have, and takes sizes as they come",
          ours=r"^MC(1222|1220 .*the legacy torch file)", also=is_legacy),

@@ -72,6 +72,15 @@ TEST(HeaderJson, RefusesEveryThingElseWithTheByte) {
       {"{\"a\":1,\"\\u0061\":2}", "the key 'a' is there twice (duplicate) @ 7"},
   };
   for (const Case& c : cases) EXPECT_EQ(fault(c.text), c.expected) << c.text;
+  const std::string digits(310, '1'), zeros(400, '0');
+  EXPECT_NE(fault(digits), "");
+  EXPECT_NE(fault(cat("0.", zeros, "1e800")), "");
+  EXPECT_NE(fault("1e99999999999999999999"), "");
+  EXPECT_EQ(fault(cat(digits, "e-10")), "");
+  EXPECT_EQ(fault(cat("0.", zeros, "1e400")), "");
+  EXPECT_EQ(fault(cat("0.", zeros, "1")), "");
+  EXPECT_EQ(fault("1e-99999999999999999999"), "");
+  EXPECT_EQ(fault("0e99999999999999999999"), "");
 }
 
 TEST(HeaderJson, FindsDuplicatesAmongManyKeys) {

@@ -210,6 +210,10 @@ TEST(TorchZip, IsRefusedWhenItIsNotOfTorch) {
       {"byte order",
        {{"data.pkl", whole_pickle("}")}, {"byteorder", "middle"}},
        "MC1220 the record byteorder"},
+      {"byte order in capitals",
+       {{"data.pkl", whole_pickle("}")}, {"byteOrder", "big"}},
+       "MC1220 : the name of the record byteorder has letters of another case, which torch passes over: "
+       "expected archive/byteorder, found archive/byteOrder"},
       {"short storage",
        {{"data.pkl", pickle}, {"data/0", "abc"}},
        "MC1222 w: the storage data/0 has another size"},
