@@ -9,6 +9,7 @@
 #include "convert/compare/checks/beside.h"
 #include "convert/compare/checks/load_files.h"
 #include "convert/compare/checks/metadata.h"
+#include "convert/compare/checks/nesting.h"
 #include "convert/compare/compare_sides.h"
 #include "convert/compare/comparing.h"
 #include "convert/compare/differences/comparison.h"
@@ -66,6 +67,7 @@ bool compare_beside(const Store& tested, const Store& source, const std::string&
   same &= compare_adapters(tested, source, every, report);
   warn_of_bases(tested, source, report);
   same &= compare_metadata(tested, source, every, report);
+  name_unlike_nesting(tested, source, report);
   name_beside(model_path(path, tested.opening()), tested, every, report);
   // A list of differences is of both sides alike.
   if (every) name_beside(model_path(source_path, source.opening()), source, every, report);

@@ -28,6 +28,7 @@ class TorchStore final : public Store {
   // A file that should be there; no tensor is in it. pre: all files that are there were added.
   void add_missing_file(std::string path) { files_.push_back({std::move(path), -1}); }
   const TorchTable& table(i32 file) const { return parts_[file].table; }
+  i32 part_count() const { return static_cast<i32>(parts_.size()); }
   i32 rank(i32 file) const { return parts_[file].rank; }
   bool big_endian(i32 file) const { return parts_[file].big_endian; }
 

@@ -56,6 +56,9 @@ class TorchTable {
   const std::vector<Storage>& storages() const { return storages_; }
   const std::vector<Item>& objects() const { return objects_; }
   const std::vector<Finding>& findings() const { return findings_; }
+  // The sum of the facts that dotted names do not show: each list, each key that is a number, each dot in a key. Two files
+  // with equal names and equal sums nest their values alike.
+  u64 nesting() const { return nesting_; }
 
   // Gives each storage its place: `find` returns the offset of its bytes in the file, or throws what is
   // wrong; then the tensors of that storage are left out.
@@ -108,6 +111,7 @@ class TorchTable {
   std::vector<Item> objects_;
   std::vector<Finding> findings_;
   i64 more_findings_ = 0;
+  u64 nesting_ = 0;
 };
 
 }  // namespace mckpt::impl

@@ -144,6 +144,7 @@ void TorchWalk::walk_parts(PickleValue v) {
   i64& here = counts_[v.node()];
   i64 count = std::exchange(here, kOnPath);
   check_keys(v);
+  table_.nesting_ += nesting_of(v);
   each_part(v, [&](auto&& part_name, PickleValue part) {
     // A module's own notes (_metadata) are not an entry of its state dict.
     if (part == v.attributes() && !part.is_none() && count_of(part) <= 0 && !is_torch_tensor(part)) return;
@@ -176,6 +177,24 @@ void TorchWalk::check_keys(PickleValue dict) {
               at->second == shown ? std::string("it occurs twice")
                                   : cat("to Python it is the key ", at->second)));
   }
+}
+
+// The order of a dict's entries does not count, so the sum is one of single facts.
+u64 TorchWalk::nesting_of(PickleValue container) const {
+  const std::string path = joined(false);
+  auto fact = [&](std::string_view what, std::string_view key) {
+    return std::hash<std::string>()(cat(path, std::string(1, '\0'), what, std::string(1, '\0'), key));
+  };
+  if (!container.is(Kind::kDict)) return fact("kind", std::to_string(static_cast<int>(container.kind())));
+  u64 sum = 0;
+  for (PickleEntry e : container.entries()) {
+    if (!e.key.is(Kind::kText)) {
+      sum += fact("key", key_name(e.key));
+    } else if (e.key.text().find('.') != std::string_view::npos) {
+      sum += fact("dots", e.key.text());
+    }
+  }
+  return sum;
 }
 
 void TorchWalk::tensor(PickleValue v) {

@@ -40,6 +40,7 @@ class TorchWalk {
   void walk(PickleValue v);
   void walk_parts(PickleValue v);
   void check_keys(PickleValue dict);
+  u64 nesting_of(PickleValue container) const;
   void tensor(PickleValue v);
   void attached(PickleValue v);
   void object(PickleValue v);
