@@ -207,6 +207,8 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
     left_out.emplace_back("the states of the optimizer were not compared");
   if (std::ranges::find(report.checks, "nesting", &Check::name) != report.checks.end())
     left_out.emplace_back("the nesting of the values was not compared");
+  if (std::ranges::find(report.checks, "carried", &Check::name) != report.checks.end())
+    left_out.emplace_back("attributes in records of torch DCP were not compared");
   if (std::ranges::find(report.checks, "shards", &Check::name) != report.checks.end())
     left_out.emplace_back("the other shards were not read");
   if (std::ranges::find(report.checks, "states", &Check::name) != report.checks.end())

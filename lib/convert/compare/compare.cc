@@ -7,6 +7,7 @@
 #include "convert/compare/checks/adapter.h"
 #include "convert/compare/checks/assets.h"
 #include "convert/compare/checks/beside.h"
+#include "convert/compare/checks/carried.h"
 #include "convert/compare/checks/load_files.h"
 #include "convert/compare/checks/metadata.h"
 #include "convert/compare/checks/nesting.h"
@@ -129,8 +130,10 @@ Compared compare_values(OpenPath one, OpenPath other, const CompareOptions& opti
   Comparison comparison(*tested, *source, options.threads, every_byte.counting, options.choice, observer);
   const std::string root = tested->root();
   const VerifyReport before = out.report;
+  const Store &one_side = *tested, &other_side = *source;
   const Sides sides = open_sides(std::move(tested), std::move(source), paths, every_byte);
   out.equal = compare_sides(sides, {every_byte, comparison, observer, out.report}, out.oddities) && beside;
+  name_carried_values(one_side, other_side, out.report);
   if (turned) turn_sides(out.report, before, root, options.counting.all);
   return out;
 }

@@ -317,6 +317,11 @@ std::vector<std::string_view> dcp_saved_order(const Store& store) {
   return dcp == nullptr ? std::vector<std::string_view>() : dcp->saved_order();
 }
 
+bool dcp_carries_values(const Store& store) {
+  const DcpStore* dcp = dcp_of(behind_views(store));
+  return dcp != nullptr && dcp->carries_values();
+}
+
 std::unique_ptr<Store> open_dcp(const std::string& path, const OpenOptions& opening) {
   return std::make_unique<DcpStore>(path, DcpParts{{""}, 0}, opening);
 }

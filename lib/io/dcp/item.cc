@@ -11,6 +11,7 @@
 #include "core/items/shape.h"
 #include "io/store/open/sniff.h"
 #include "io/torch/file.h"
+#include "io/torch/table/attached.h"
 #include "io/torch/zip.h"
 #include "io/values/strided.h"
 
@@ -93,6 +94,7 @@ DcpItem read_zip_item(const ByteSource& record, DType dtype, std::span<const i64
     item.sum = {storage.data_offset, storage.bytes, storage.crc32};
   if (!is_row_major(sizes, t.strides)) item.strides = std::move(t.strides);
   item.big_endian = zip.big_endian();
+  item.carries_values = !attached_values(pickle.root()).empty();
   return item;
 }
 
@@ -101,7 +103,7 @@ DcpItem read_legacy_item(const ByteSource& record, DType dtype, std::span<const 
   TorchFile file = read_torch_legacy(record);
   const TorchTable& table = file.table;
   for (const Finding& f : table.findings()) throw Error(f.code, f.message);
-  // Behind it are the values that it carries, of which a chunk needs none.
+  // Behind it are tensors among the values that it carries, of which a chunk needs none.
   if (table.size() == 0 || !is_torch_tensor(table.pickle()->root()))
     throw Error(Code::kItemMismatch, "the record is not one tensor")
         .expected("a tensor")
@@ -112,6 +114,7 @@ DcpItem read_legacy_item(const ByteSource& record, DType dtype, std::span<const 
   item.offset = table.offset(0);
   item.strides.assign(table.strides(0).begin(), table.strides(0).end());
   item.big_endian = file.big_endian;
+  item.carries_values = !attached_values(table.pickle()->root()).empty();
   return item;
 }
 

@@ -41,6 +41,8 @@ struct DcpItem {
   i64 offset = 0;            // of the first element, from the beginning of the record
   std::vector<i64> strides;  // in elements; empty: row-major
   bool big_endian = false;
+  bool carries_values =
+      false;  // attributes or a quantizer are beside the elements (io/torch/table/attached.h)
   // The CRC-32 of the storage's bytes and where they are; nothing if they are compressed, or the archive
   // has no sums.
   struct Sum {

@@ -134,6 +134,7 @@ ChunkData DcpStore::resolve(i64 tensor, i64 index) const {
       record_bytes = record.size();
       return read_dcp_item(record, dtype(tensor), sizes);
     });
+    if (item.carries_values) carries_values_ = true;
     if (r.packing >= 0 && !item.unpacked)
       item.unpacked = std::make_shared<UnpackedChunk>(*this, r, most_bytes, record_bytes);
     if (r.packing >= 0) item.sum.reset();

@@ -4,6 +4,7 @@
 // from memory, resolve() and object() read the record's own header.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -45,6 +46,8 @@ class DcpStore final : public Store {
   // See dcp_damage() in dcp.h.
   std::vector<Finding> damage(CheckedPart part) const;
   i64 alike_files() const;
+  // See dcp_carries_values() in dcp.h.
+  bool carries_values() const { return carries_values_; }
   // See dcp_saved_order() in dcp.h.
   std::vector<std::string_view> saved_order() const;
 
@@ -86,6 +89,7 @@ class DcpStore final : public Store {
   std::vector<i32> file_ranks_;
   std::optional<StoreFiles> open_files_;
   UnpackedRecords unpacked_;
+  mutable std::atomic<bool> carries_values_ = false;  // set while records are read
 };
 
 }  // namespace mckpt::impl
