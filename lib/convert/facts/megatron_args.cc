@@ -103,8 +103,10 @@ void add_model(Fields& f, const MegatronArgs& args) {
   f.add_size("max_position_embeddings", args.entries.positions);
   f.add_size("seq_length", args.entries.positions);
   f.add("add_bias_linear", text.proj_bias);
-  f.add("swiglu", text.swiglu);
-  f.add("squared_relu", !text.gated_mlp);
+  f.add("swiglu", text.swiglu && text.gated_mlp);
+  // A family whose MLPs have no gate has squared ReLU, unless the config names another activation.
+  const std::string& activation = args.entries.activation;
+  f.add("squared_relu", !text.gated_mlp && (activation.empty() || activation == "relu2"));
   f.add("normalization", m.layer_norms ? "LayerNorm" : "RMSNorm");
   f.add_known("norm_epsilon", args.entries.norm_epsilon);
   // The models with gated delta nets, and a few others, store their norms less one.

@@ -87,6 +87,8 @@ RunEntries read_run_entries(const ConfigFields& top) {
   run.attention_dropout = c.real_or("attention_dropout", 0);
   run.hidden_dropout = c.real_or("hidden_dropout", 0);
   run.glu_limit = c.real_or("swiglu_limit", 0);
+  for (std::string_view key : {"mlp_hidden_act", "hidden_act", "activation_function"})
+    if (run.activation.empty()) run.activation = c.text_or(key, "");
   run.rope = read_rope(c);
   run.router = read_router(c);
   return run;

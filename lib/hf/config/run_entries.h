@@ -41,6 +41,7 @@ struct RunEntries {
   i64 head_dim = 0;   // head_dim, as the config gives it
   double norm_epsilon = 0, attention_dropout = 0, hidden_dropout = 0;
   double glu_limit = 0;  // activations of experts are clamped to it
+  std::string activation;  // of MLPs, as the config names it; "" if it names none
   RopeEntries rope;
   RouterEntries router;
 };

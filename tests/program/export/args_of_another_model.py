@@ -262,4 +262,11 @@ for norms, base, words in (("false", 77, "warning[MC2015]"), ("true", 77, "expec
     done = export("changed", "--source-tp", "1", "--source-etp", "1")
     expect(words in done.stderr and (norms == "true" or "rotary_base is 77 in run_config.yaml of the run" in done.stderr), f"run_config.yaml {norms}: {done.stderr}")
 
+# An MLP without a gate has squared ReLU only if the config says so: GPT-NeoX has GELU.
+OWN = os.path.join(SOURCE, "test_data", "own_families")
+done = run_mckpt("convert", "to-pt", f"{OWN}/gpt_neox", "neox", "--map-file", f"{OWN}/maps/gpt_neox.json", "--no-sync", "-q")
+expect(done.returncode == 0, done.stderr)
+args = torch.load(rank_file("neox"), weights_only=False)["args"]
+expect(args.squared_relu is False and args.swiglu is False, f"args of GELU without a gate: squared_relu {args.squared_relu}, swiglu {args.swiglu}")
+
 finish(least=380)
