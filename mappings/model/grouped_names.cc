@@ -93,7 +93,7 @@ void refuse_other_pattern(const LayerPattern& pattern, const ModelConfig& model)
   for (i64 d = 0; d < pattern.mtp_depths; d++) found += cat("/", mtp);
   if (symbols == found) return;
   throw Error(Code::kBadPattern, "the layers of the pattern are not those of the model")
-      .expected(cat(symbols, ", with brackets"))
+      .expected(cat(symbols, pattern.text.find('[') == std::string::npos ? "" : ", with brackets"))
       .found(escaped(pattern.text));
 }
 

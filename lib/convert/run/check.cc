@@ -31,8 +31,10 @@ i64 total_bytes(const std::vector<OutputFile>& files) {
 void refuse_second_model(const std::string& path) {
   const std::string folder = parent_folder(path), name = path.substr(path.rfind('/') + 1);
   if (!is_folder(folder, {})) return;
-  NameSet<std::string> names = file_names(Folder(folder));
-  const bool torch = is_beside_torch(names), formats = are_two_formats(names);
+  const Folder place(folder);
+  NameSet<std::string> names = file_names(place);
+  // Where config.json names the file of the weights, all readers take that file.
+  const bool torch = has_weights_entry(place) || is_beside_torch(names), formats = are_two_formats(names);
   names.insert(name);
   const bool beside_torch = !torch && is_beside_torch(names),
              two_formats = !formats && are_two_formats(names);

@@ -30,8 +30,8 @@ struct ModelFolder {
   bool of_a_run = false;           // the folder has other files of a training run too
   bool around = false;             // it is outside of the checkpoint: others may have written it
   std::optional<HfConfig> config;  // none: there is no config.json, or `not_read` says why
-  std::optional<Error>
-      not_read{};  // why config.json does not give a `config`: no table knows its model, or a fault in it
+  // Why config.json does not give a `config`: no table knows its model, or a fault in it.
+  std::optional<Error> not_read{};
   std::string model_type;          // as config.json has it
   std::string architecture;        // the first of its architectures; "" if it has none
   TowerNumbers numbers{};          // of config.json; zeros for what it does not say

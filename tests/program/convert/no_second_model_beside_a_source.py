@@ -1,6 +1,7 @@
 """A file of weights is not written into a folder whose other files are then another model, also where the source is named as a file: no
 command would read that folder afterwards. The name that programs load first is written, and so is a file in another folder."""
 
+import json
 import os
 import shutil
 
@@ -46,6 +47,16 @@ shutil.copy(path("x.safetensors"), path("other", "x.safetensors"))
 refused("other", "safetensors-to-pt", path("other", "x.safetensors"), path("other", "pytorch_model.bin"), words=(TWO, "choose another folder"))
 run(0, "convert", "safetensors-to-pt", path("other", "x.safetensors"), path("other", "x.bin"), "--no-sync", "-q")
 read("other")
+
+# Where config.json names the file of the weights, every reader takes that file.
+os.mkdir(path("named"))
+with open(os.path.join(TINY_MODEL, "config.json")) as f:
+    config = json.load(f)
+with open(path("named", "config.json"), "w") as f:
+    json.dump({**config, "transformers_weights": "x.safetensors"}, f)
+shutil.copy(source, path("named", "pytorch_model.bin"))
+run(0, "convert", "pt-to-safetensors", path("named", "pytorch_model.bin"), path("named", "x.safetensors"), "--no-sync", "-q")
+run(0, "verify", path("named"), "--against", TINY_MODEL, no_words=("MC1114",))
 
 # The file that a save is named by means its folder.
 run(0, "convert", "to-dcp", TINY_MODEL, path("dcp"), "-q", "--no-sync")

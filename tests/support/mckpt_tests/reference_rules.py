@@ -376,7 +376,7 @@ def has_record_in_capitals(data, ours, theirs):
 def has_enlarged_storage(data, ours, theirs):
     """A storage of the older form that has just the bytes of the view that is too large for it."""
     found = re.search(r"found (\d+) bytes", ours.text)
-    return is_legacy(data, ours, theirs) and any(t.untyped_storage().nbytes() == int(found[1]) for _, t in ways(theirs.value))
+    return found and is_legacy(data, ours, theirs) and any(t.untyped_storage().nbytes() == int(found[1]) for _, t in ways(theirs.value))
 
 
 def has_no_strides(data, ours, theirs):

@@ -25,7 +25,7 @@ std::string weights_entry(const JsonValue& config) {
   if (!name.ends_with(".safetensors") && !name.ends_with(".safetensors.index.json"))
     throw Error(Code::kBadConfig, cat("'", kWeightsEntry, "' names no file of weights"))
         .expected("a name that ends with .safetensors or .safetensors.index.json")
-        .found(entry->summary())
+        .found(entry->is(JsonType::kString) ? cat("'", escaped(name), "'") : entry->summary())
         .help("name the file of the model there, or remove the entry from config.json");
   check_inside_name(name);
   return name;
@@ -51,6 +51,10 @@ std::string named_by_config(const Folder& folder) {
           .help("fetch or copy the file again, or remove the entry from config.json if it is out of date");
     return name;
   });
+}
+
+bool has_weights_entry(const Folder& folder) {
+  return folder.has_file(kConfigJson) && !weights_named_in(json_text(folder.open_file(kConfigJson))).empty();
 }
 
 std::string chosen_weights(const Folder& folder) {

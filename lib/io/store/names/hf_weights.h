@@ -36,7 +36,10 @@ inline constexpr std::string_view kWeightsEntry = "transformers_weights";
 // is no such file. A config.json that cannot be parsed names none.
 std::string named_by_config(const Folder& folder);
 
-// The same, but "" also where the options of the folder choose another model that is there (ModelFiles).
+// Whether config.json of the folder has such an entry, whatever it names.
+bool has_weights_entry(const Folder& folder);
+
+// The name of named_by_config(), but "" also where the options of the folder choose another model that is there (ModelFiles).
 std::string chosen_weights(const Folder& folder);
 
 // The name in the folder that transformers loads; "" if it loads none. Throws what named_by_config() throws.

@@ -21,6 +21,9 @@ constexpr LayerSpec kMambaAlone = {Mixer::kMamba, Ffn::kNone},
                     kMlpAlone = {Mixer::kNone, Ffn::kDense}, kExpertsAlone = {Mixer::kNone, Ffn::kMoe};
 
 TEST(OtherPattern, IsRefusedWithThatOfTheModel) {
+  const std::string flat = refusal("*-M", {kMambaAlone, kAttentionAlone, kMlpAlone});
+  EXPECT_NE(flat.find("expected M*-"), std::string::npos) << flat;
+  EXPECT_EQ(flat.find("brackets"), std::string::npos) << flat;
   EXPECT_EQ(refusal("[*-]M[*E]", {kAttentionAlone, kMlpAlone, kMambaAlone, kAttentionAlone, kExpertsAlone}),
             "nothing");
   EXPECT_NE(refusal("[*-]M", {kMambaAlone, kAttentionAlone, kMlpAlone}).find("expected M*-, with brackets"),
