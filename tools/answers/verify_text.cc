@@ -250,7 +250,7 @@ void write_check_findings(Output& out, const VerifyReport& report, std::size_t c
 // seen. A check that cannot apply to this format has no line.
 void write_check(Output& out, const Check& check, bool compared, bool sums_fit) {
   if (check.status == Check::Status::kNone && check.note.empty()) return;
-  std::string line = pad(check.name, 9);
+  std::string line = pad(check.name + ' ', 9);
   if (check.status == Check::Status::kNone || (check.count == 0 && check.unseen == 0)) {
     std::string_view none = check.status >= Check::Status::kWarn ? subject_of(check, compared, sums_fit) : "";
     line += !check.note.empty() ? check.note : std::string(none.empty() ? "nothing to check" : none);

@@ -3,7 +3,6 @@
 #include "hf/adapter/lone_adapter.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -59,12 +58,6 @@ class Problems {
   std::vector<std::pair<Error, i64>> errors_;  // and how many more there are
 };
 
-// A factor that has the adapter's name in its own, as the model in memory has it and no file of PEFT.
-bool is_named_factor(std::string_view name) {
-  return std::ranges::any_of(std::array{".lora_A.", ".lora_B.", ".lora_embedding_A.", ".lora_embedding_B."},
-                             [&](std::string_view part) { return name.find(part) != name.npos; });
-}
-
 void check_modules(const Store& adapter, const LoraConfig& config, LoneAdapter& out) {
   const AdapterNames names = adapter_names(adapter);
   const Factors factors(adapter, config);
@@ -73,12 +66,11 @@ void check_modules(const Store& adapter, const LoraConfig& config, LoneAdapter& 
     problems.add(Error(Code::kUnaccounted, "a tensor of the adapter belongs to no factors"),
                  std::string(adapter.name(names.unused)));
   for (const auto& [tensor, own] : names.whole)
-    if (is_named_factor(own))
-      problems.add(
-          Error(Code::kUnaccounted, "PEFT saves no factor under such a name, and loads none from it")
-              .expected("a name that ends in .lora_A.weight, .lora_B.weight or the like")
-              .help("leave out the adapter's name, as in .lora_A.default.weight: save_pretrained() does"),
-          std::string(adapter.name(tensor)));
+    if (const std::string help = help_of_named_factor(own); !help.empty())
+      problems.add(Error(Code::kUnaccounted, "PEFT saves no factor under such a name, and loads none from it")
+                       .expected("a name that ends in .lora_A.weight, .lora_B.weight or the like")
+                       .help(help),
+                   std::string(adapter.name(tensor)));
   for (const auto& [module, parts] : names.modules) try {
       factors.check(module, parts);
     } catch (const Error& e) {

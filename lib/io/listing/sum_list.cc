@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -34,15 +35,22 @@ void skip_blanks(std::string_view& text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
 }
 
-// "9c1f...  name" and "9c1f... *name" of sha256sum, "9c1f... name" of BSD's -r, "SHA256 (name) = 9c1f..." of BSD and
-// "SHA256(name)= 9c1f..." of openssl, with blanks before it. False for other lines.
+// The word before a name in brackets; "": the line has none.
+std::string_view label_of(std::string_view line) {
+  for (std::string_view label : {"SHA256", "SHA2-256"})
+    if (line.starts_with(label)) return line.substr(0, label.size());
+  return "";
+}
+
+// "9c1f...  name" and "9c1f... *name" of sha256sum, "9c1f... name" of BSD's -r, "SHA256 (name) = 9c1f..." of BSD,
+// "SHA256(name)= 9c1f..." of openssl and "SHA2-256(name)= 9c1f..." of openssl 3, with blanks before it. False for other
+// lines.
 bool parse_line(std::string_view line, KeptSum& sum) {
   skip_blanks(line);
   const bool odd_name = line.starts_with('\\');
   if (odd_name) line.remove_prefix(1);
-  constexpr std::string_view kBsd = "SHA256";
-  if (line.starts_with(kBsd)) {
-    line.remove_prefix(kBsd.size());
+  if (const std::string_view label = label_of(line); !label.empty()) {
+    line.remove_prefix(label.size());
     if (line.starts_with(' ')) line.remove_prefix(1);
     const std::size_t end = line.rfind(')');
     if (!line.starts_with('(') || end == line.npos) return false;
@@ -65,13 +73,40 @@ bool parse_line(std::string_view line, KeptSum& sum) {
   return !sum.hex.empty() && !sum.file.empty();
 }
 
-// A line that has a sum of another kind, or that was cut off or changed. The digits of an MD5 are the fewest.
+// A line that has a sum of another kind, or that was cut off or changed. The digits of an MD5 are the fewest. Rows of
+// tables and items of lists have sums too, those of tensors and of findings on a card in Markdown, and are left alone.
 bool seems_a_sum(std::string_view line) {
   constexpr std::size_t kFewest = 32;
+  constexpr std::string_view kDigits = "0123456789abcdefABCDEF";
   skip_blanks(line);
-  if (line.starts_with('\\')) line.remove_prefix(1);
-  const std::size_t digits = std::min(line.find_first_not_of("0123456789abcdefABCDEF"), line.size());
-  return digits >= kFewest || line.starts_with("SHA256 (") || line.starts_with("SHA256(");
+  if (line.starts_with('|') || line.starts_with("- ")) return false;
+  if (const std::string_view label = label_of(line); !label.empty()) {
+    const std::string_view rest = line.substr(label.size());
+    if (rest.starts_with('(') || rest.starts_with(" (")) return true;
+  }
+  while (!line.empty()) {
+    const std::size_t digits = std::min(line.find_first_not_of(kDigits), line.size());
+    if (digits >= kFewest) return true;
+    line.remove_prefix(digits);
+    line.remove_prefix(std::min(line.find_first_of(kDigits), line.size()));
+  }
+  return false;
+}
+
+// The names that say nothing of a file.
+constexpr std::array<std::string_view, 6> kListNames = {
+    "SHA256SUMS", "SHA256SUMS.txt", "sha256sums", "sha256sums.txt", "sha256sum.txt", "checksums.sha256"};
+
+bool is_comment(std::string_view line) { return line.empty() || line.starts_with('#'); }
+
+// The file that a sum without a name is of, by the name of its list: model.bin of "model.bin.sha256". "" where the list
+// has other lines too, so that the name was lost, or where its name is of no file.
+std::string only_file(std::span<const std::string_view> lines, std::string_view name) {
+  const std::string_view own = name.substr(name.rfind('/') + 1);
+  if (std::ranges::find(kListNames, own) != kListNames.end()) return "";
+  if (lines.size() - static_cast<std::size_t>(std::ranges::count_if(lines, is_comment)) != 1) return "";
+  const std::size_t dot = own.rfind('.');
+  return dot == own.npos ? "" : std::string(own.substr(0, dot));
 }
 
 }  // namespace
@@ -88,6 +123,8 @@ std::string as_sum(std::string_view text) {
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
+  if (constexpr std::string_view kMark = "\xef\xbb\xbf"; text.starts_with(kMark))
+    text.remove_prefix(kMark.size());
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
@@ -99,9 +136,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 }
 
 bool is_list_name(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kNames = {"SHA256SUMS",     "SHA256SUMS.txt", "sha256sums",
-                                                      "sha256sums.txt", "sha256sum.txt",  "checksums.sha256"};
-  return std::ranges::find(kNames, name) != kNames.end() || name.ends_with(".sha256") ||
+  return std::ranges::find(kListNames, name) != kListNames.end() || name.ends_with(".sha256") ||
          name.ends_with(".sha256sum");
 }
 
@@ -113,22 +148,24 @@ bool is_sum_list(std::string_view text) {
 
 void add_lines(std::string_view text, const std::string& name, std::vector<KeptSum>& sums,
                Findings& findings) {
-  for (std::string_view line : lines_of(text)) {
-    if (line.empty() || line.starts_with('#')) continue;
+  const auto warn = [&](std::string message) {
+    findings.add({.code = Code::kBadCard, .file = name, .message = std::move(message), .warning = true});
+  };
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    return warn("the list is UTF-16, which sha256sum does not read, so nothing was compared with it");
+  const std::vector<std::string_view> lines = lines_of(text);
+  const std::string only = only_file(lines, name);
+  for (std::string_view line : lines) {
+    if (is_comment(line)) continue;
     KeptSum sum;
     sum.from = name;
     if (!parse_line(line, sum)) {
-      const std::string own = name.substr(name.rfind('/') + 1);
-      sum.hex = as_sha256(line), sum.file = own.substr(0, own.rfind('.'));
-      if (sum.hex.empty()) {
+      sum.hex = as_sha256(line), sum.file = only;
+      if (sum.hex.empty() || sum.file.empty()) {
         // A page of text may have the lines among others.
         if (seems_a_sum(line))
-          findings.add(
-              {.code = Code::kBadCard,
-               .file = name,
-               .message = cat("this line is not as sha256sum writes one, so nothing was compared with it: ",
-                              escaped(line, 100)),
-               .warning = true});
+          warn(cat("this line is not as sha256sum writes one, so nothing was compared with it: ",
+                   escaped(line, 100)));
         continue;
       }
     }

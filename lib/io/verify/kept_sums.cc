@@ -63,9 +63,11 @@ class SumFinder {
       if (e.code() == Code::kNotFound && !name.empty()) return {};
       // The folder itself is listed twice; folders below it are reported as not read.
       const bool may_have = name.empty() || name.starts_with(kHubFolder);
-      if (may_have && unlisted_.insert(std::string(name)).second)
-        fault(name.empty() ? "." : std::string(name),
-              Error(e.code(), cat("sums may be here, and were not looked for: ", e.message())));
+      const std::string shown(name.empty() ? "." : name);
+      if (may_have && std::ranges::find(out_.unlisted, shown) == out_.unlisted.end()) {
+        out_.unlisted.push_back(shown);
+        fault(shown, Error(e.code(), cat("sums may be here, and were not looked for: ", e.message())));
+      }
       return {};
     }
   }
@@ -153,7 +155,6 @@ class SumFinder {
   i64 most_files_;
   KeptSums out_;
   Findings findings_;
-  std::set<std::string> unlisted_;
   std::error_code failed_;
   i64 seen_ = 0;  // files and folders of one walk
 };
@@ -275,6 +276,10 @@ void check_kept_sums(const std::string& path, const Store* store, const OpenOpti
   for (const std::string& list : kept.lists) read.insert(cat(prefix, list));
   for (const KeptSum& sum : kept.sums) read.insert(cat(prefix, sum.file));
   std::erase_if(report.unread, [&](const NotRead& u) { return read.contains(u.path); });
+  for (const std::string& folder_name : kept.unlisted)
+    if (const std::string shown = cat(prefix, folder_name);
+        std::ranges::find(report.unread, shown, &NotRead::path) == report.unread.end())
+      report.unread.push_back({.path = shown, .reason = "it cannot be listed", .folder = true});
 }
 
 }  // namespace mckpt::impl

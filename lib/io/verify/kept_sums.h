@@ -28,7 +28,9 @@ struct KeptSums {
   std::vector<KeptSum> sums;
   std::vector<std::string> sources;  // in words, each once: "SHA256SUMS", "the names of the hub's blobs"
   std::vector<std::string> lists;    // files of the folder that are lists of sums
-  std::vector<Finding> findings;     // of lines that are none, and of names that lead out of the folder
+  std::vector<std::string>
+      unlisted;                   // folders that may have some, and cannot be listed; ".": the folder itself
+  std::vector<Finding> findings;  // of lines that are none, and of names that lead out of the folder
 };
 
 // All sums of the folder. Lists that cannot be read are findings. Links of the hub's cache and what it keeps are

@@ -49,7 +49,8 @@ def check_of(run, name):
 for name, how, status, said in (
         ("sound", {}, "pass", []),
         ("last_b", {"without": "layers.1.self_attn.v_proj.lora_B.weight"}, "fail", ["MC2005", "layers.1.self_attn.v_proj", "one of the two factors"]),
-        ("named", {"named": "default"}, "fail", ["MC2005", "lora_A.default.weight", "loads none from it"]),
+        ("named", {"named": "default"}, "fail", ["MC2005", "lora_A.default.weight", "loads none from it",
+                                                "remove the adapter's name: .lora_A.default.weight becomes .lora_A.weight"]),
         ("rank", {"r": 3}, "fail", ["MC2011", "expected rank 3, found rank 2", "so are 3 other modules"]),
         ("left_out", {"target_modules": ["q_proj"]}, "fail", ["MC2005", "v_proj", "its config leaves out", "1 other module"]),
         ("kind", {"peft_type": "IA3"}, "fail", ["MC2015", "expected peft_type LORA, found 'IA3'"]),
@@ -70,6 +71,13 @@ for name, how, status, said in (
     expect("not read: adapter_config.json" not in run.stdout and "beside" not in run.stdout, f"{name}: {run.stdout}")
     run = run_mckpt("verify", folder, "--json")
     expect(check_of(run, "adapter").get("status") == status, f"{name}: {run.stdout}")
+
+# Beside its base it is told in the same words.
+run = run_mckpt("verify", os.path.join(WORK.name, "named"), "--base", os.path.join(PEFT, "default_targets/base"))
+said = run.stdout + run.stderr
+expect(run.returncode != 0 and "MC2005" in said, f"named, with its base: {said}")
+expect("remove the adapter's name: .lora_A.default.weight becomes .lora_A.weight" in said, f"named, with its base: {said}")
+expect("check that the base" not in said, f"named, with its base: {said}")
 
 # Two adapters of the same tensors.
 PLAIN = adapter("plain")

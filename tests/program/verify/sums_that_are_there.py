@@ -135,19 +135,44 @@ with open(path("empty.sha256"), "w") as f:
     f.write("nothing\n")
 run(3, "verify", top, "--card", path("empty.sha256"))
 
-# Lines as other programs write them; sha256sum -c reads all but the last two, which are told, because nothing is compared with them.
+# Lines as other programs write them. sha256sum -c reads the first five; the line of openssl 3 and a mark of UTF-8 before a
+# list, as PowerShell writes one, are understood too. Lines of other sums are told, because nothing is compared with them.
 top = copied("lines")
 WRONG, FILE = "0" * 64, WEIGHTS[0]
-for line in (f"  {WRONG}  {FILE}", f"{WRONG} {FILE}", f"{WRONG}\t {FILE}", f"SHA256({FILE})= {WRONG}", f"SHA256 ({FILE})={WRONG}"):
+for line in (f"  {WRONG}  {FILE}", f"{WRONG} {FILE}", f"{WRONG}\t {FILE}", f"SHA256({FILE})= {WRONG}", f"SHA256 ({FILE})={WRONG}", f"SHA2-256({FILE})= {WRONG}"):
     with open(os.path.join(top, "SHA256SUMS"), "w") as f:
         f.write(f"{sha256('config.json')}  config.json\n{line}\n")
     for options in ([], ["--card", os.path.join(top, "SHA256SUMS")]):
         has(run(1, "verify", top, *options), f"{FILE}: the file's SHA-256 is", line)
-for line in (sha256(FILE)[:40], f"{'0' * 128}  {FILE}"):
+with open(os.path.join(top, "SHA256SUMS"), "w", encoding="utf-8-sig") as f:
+    f.write(f"{WRONG}  {FILE}\n{sha256('config.json')}  config.json\n")
+for options in ([], ["--card", os.path.join(top, "SHA256SUMS")]):
+    has(run(1, "verify", top, *options), f"{FILE}: the file's SHA-256 is", "a mark of UTF-8")
+with open(os.path.join(top, "SHA256SUMS"), "w", encoding="utf-16") as f:
+    f.write(f"{WRONG}  {FILE}\n")
+has(run(0, "verify", top), "warning[MC1012]: SHA256SUMS: the list is UTF-16", "UTF-16")
+for line in (sha256(FILE)[:40], f"{'0' * 128}  {FILE}", f"MD5 ({FILE}) = {'0' * 32}", f"SHA512 ({FILE}) = {'0' * 128}", f"sha256:{WRONG}  {FILE}",
+             f"{FILE}: {WRONG}", WRONG):
     with open(os.path.join(top, "SHA256SUMS"), "w") as f:
         f.write(f"{sha256('config.json')}  config.json\n{line}\n")
     for options in ([], ["--card", os.path.join(top, "SHA256SUMS")]):
         has(run(0, "verify", top, *options), "warning[MC1012]: SHA256SUMS: this line is not as sha256sum writes one" if not options else "warning[MC1012]", line)
+        expect("MC1116" not in run(0, "verify", top, *options), f"{line}: is compared with no file")
+
+# A sum without a name is of the file that its list is named for, if it is alone there; SHA256SUMS is named for none.
+with open(os.path.join(top, "SHA256SUMS"), "w") as f:
+    f.write(f"# one\n{WRONG}\n")
+has(run(0, "verify", top), "warning[MC1012]: SHA256SUMS: this line is not as sha256sum writes one", "one sum in SHA256SUMS")
+os.remove(os.path.join(top, "SHA256SUMS"))
+for others, status in (("# one\n", 1), (f"{sha256('config.json')}  config.json\n", 0)):
+    with open(os.path.join(top, FILE + ".sha256"), "w") as f:
+        f.write(f"{others}{WRONG}\n")
+    has(run(status, "verify", top), "warning[MC1012]" if others[0] != "#" else f"{FILE}: the file's SHA-256 is", f"a sum without a name behind {others!r}")
+
+# A card in Markdown has sums of tensors in its table, and no warning of them.
+top = copied("page")
+run(0, "verify", top, "--report", path("page.md"))
+expect("MC1012" not in run(0, "verify", top, "--card", path("page.md")), "the rows of a card's table")
 
 # Names that lead out of the folder are followed nowhere; the sum of a file that has none of its own lines is of its name.
 top = copied("odd")

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "io/store/store.h"
 
@@ -80,6 +81,20 @@ std::string saved_name(std::string_view name) {
 
 bool is_computed_type(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
+}
+
+std::string help_of_named_factor(std::string_view name) {
+  for (std::string_view part : {".lora_A.", ".lora_B.", ".lora_embedding_A.", ".lora_embedding_B."}) {
+    const std::size_t at = name.find(part);
+    if (at == name.npos) continue;
+    const std::string_view named = name.substr(at), rest = named.substr(part.size());
+    if (rest == "weight" || rest == "bias") return "";  // no adapter's name
+    const bool of_embedding = part.starts_with(".lora_embedding");
+    const std::string_view ending = of_embedding ? "" : rest.substr(std::min(rest.rfind('.'), rest.size()));
+    return cat("remove the adapter's name: ", escaped(named), " becomes ", part.substr(0, part.size() - 1),
+               escaped(ending), ", as save_pretrained() writes it");
+  }
+  return "";
 }
 
 AdapterNames adapter_names(const Store& adapter) {

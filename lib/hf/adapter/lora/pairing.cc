@@ -131,7 +131,9 @@ class Pairing {
   [[noreturn]] void refuse_unused(i64 t) const {
     std::string_view name = adapter_.name(t), own = name.substr(std::min(kAdapterPrefix.size(), name.size()));
     Error e(Code::kUnaccounted, "a tensor of the adapter belongs to no tensor of its base");
-    e.tensor(name).help(kOtherBase);
+    e.tensor(name);
+    if (const std::string help = help_of_named_factor(own); !help.empty()) throw e.help(help);
+    e.help(kOtherBase);
     if (const std::string_view module = own.substr(0, own.rfind('.')); config_.rules.saved_whole(module))
       e.help(cat(
           "modules_to_save has ", escaped(module),
