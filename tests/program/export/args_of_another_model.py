@@ -265,6 +265,18 @@ for norms, base, words in (("false", 77, "warning[MC2015]"), ("true", 77, "expec
     done = export("changed", "--source-tp", "1", "--source-etp", "1")
     expect(words in done.stderr and (norms == "true" or "rotary_base is 77 in run_config.yaml of the run" in done.stderr), f"run_config.yaml {norms}: {done.stderr}")
 
+# A DCP folder without args takes sizes and facts from run_config.yaml, so the file is not listed as not read.
+shutil.copytree("core", "bridge")
+os.remove("bridge/release/mckpt_manifest.json")
+state = torch.load("bridge/release/common.pt", weights_only=False)
+del state["args"]
+torch.save(state, "bridge/release/common.pt")
+for text, read in ((PROVIDER.format("false", 10000), True), ("train:\n  rotary_interleaved: true\n", False)):
+    with open("bridge/release/run_config.yaml", "w") as f:
+        f.write(text)
+    unread = [u["path"] for u in json.loads(run_mckpt("verify", "bridge", "--json").stdout)["unread"]]
+    expect(("release/run_config.yaml" in unread) != read, f"run_config.yaml, read {read}: not read {unread}")
+
 # An MLP without a gate has squared ReLU only if the config says so: GPT-NeoX has GELU.
 OWN = os.path.join(SOURCE, "test_data", "own_families")
 done = run_mckpt("convert", "to-pt", f"{OWN}/gpt_neox", "neox", "--map-file", f"{OWN}/maps/gpt_neox.json", "--no-sync", "-q")

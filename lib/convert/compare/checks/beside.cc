@@ -17,6 +17,8 @@
 #include "core/base/error.h"
 #include "io/archive/archive.h"
 #include "io/copy/observed_sink.h"
+#include "io/dcp/run/args.h"
+#include "io/dcp/run/run_config.h"
 #include "io/file/folder.h"
 #include "io/file/hub_cache.h"
 #include "io/json/json.h"
@@ -47,6 +49,18 @@ bool is_in_archive_of(const std::string& path, const std::string& other, const O
   const std::optional<ArchivePlace> place = find_in_archive(path, opening);
   const std::optional<ArchivePlace> around = place ? find_in_archive(other, opening) : std::nullopt;
   return around && place->archive == around->archive;
+}
+
+// Whether the sizes and facts of the run are read from run_config.yaml: a DCP folder without args takes them there.
+bool reads_run_config(const Store& store) {
+  if (format_family(store.format()) != FormatFamily::kDcp) return false;
+  try {
+    if (args_of(store)) return false;
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted || e.is_of_the_moment()) throw;
+    return false;
+  }
+  return model_entry(run_config_text(store), "num_layers").has_value();
 }
 
 // One walk: look() adds findings, finish() adds the check to the report.
@@ -198,6 +212,7 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   });
   observer.end();
   NameSet<std::string> judged = check_assets(store, report);
+  if (reads_run_config(store)) judged.insert(std::string(kRunConfigName));
   check_adapter(store, judged, report);
   check_merged_adapter(
       store, threads, [&](i64) { check_stop(observer); }, report);
