@@ -151,7 +151,7 @@ def verified(folder, *flags):
 
 
 def facts(folder):
-    return json.loads(run_mckpt("inspect", folder, "--json").stdout)["facts"].get("the args against config.json", "")
+    return json.loads(run_mckpt("inspect", folder, "--json").stdout)["facts"].get("against config.json", "")
 
 
 def judge(what, folder, name, value, of_config, kind):
@@ -183,7 +183,7 @@ def judge(what, folder, name, value, of_config, kind):
 for model, name, value, of_config, kind in CASES:
     judge(f"{model} {name} {value}", changed(model, {name: value}), name, 1 if value is None and "factor" in name else value, of_config, kind)
 for name, newer, value, kind in NEWER:
-    judge(newer, changed("qwen3_moe", {newer: value}, without=[name]), name, value, None, kind)
+    judge(newer, changed("qwen3_moe", {newer: value}, without=[name]), newer, value, None, kind)
 
 # Every row that says something has a case.
 with open(os.path.join(SOURCE, "lib", "convert", "facts", "unlike_args.cc")) as f:
@@ -247,6 +247,9 @@ for kind, made in (("to-mcore", "core"), ("to-fsdp", "fsdp")):
     expect(status == 1 and len(found) == 1 and all(v in found[0]["message"] for v in values), f"verify {made}_1p: {status} {found}")
     done = run_mckpt("layout", f"{made}_1p")
     expect(done.returncode == 0, f"layout {made}_1p: {done.stderr}")
+shutil.copytree(f"{folder}/release/hf_assets", "given")
+done = run_mckpt("export", folder, "no", "--assets", "given", "--no-sync")
+expect("the assets are of another model than the checkpoint" in done.stderr and "conversions and comparisons go by config.json" in done.stderr, f"--assets: {done.stderr}")
 done = run_mckpt("verify", "out", "--against", folder)
 expect(done.returncode == 4 and "apply_layernorm_1p True" in done.stderr, f"verify of a folder: {done.stdout}{done.stderr}")
 done = run_mckpt("verify", "out", "--against", folder, "--accept", "MC2015")
@@ -254,7 +257,7 @@ expect(done.returncode == 0 and "apply_layernorm_1p is True" in done.stderr, f"v
 
 # Megatron-Bridge saves no args: run_config.yaml has the fields of its provider.
 PROVIDER = "model:\n  num_layers: 3\n  hidden_size: 96\n  layernorm_zero_centered_gamma: {}\n  layernorm_epsilon: 1.0e-06\n  rotary_base: {}\n  share_embeddings_and_output_weights: false\ntrain:\n  rotary_interleaved: true\n"
-for norms, base, words in (("false", 77, "warning[MC2015]"), ("true", 77, "expected apply_layernorm_1p True, as in run_config.yaml of")):
+for norms, base, words in (("false", 77, "warning[MC2015]"), ("true", 77, "expected layernorm_zero_centered_gamma True, as in run_config.yaml of")):
     shutil.rmtree("changed", ignore_errors=True)
     shutil.copytree(run_of("qwen3_moe"), "changed")
     state = torch.load(rank_file("changed"), weights_only=False)
@@ -264,6 +267,11 @@ for norms, base, words in (("false", 77, "warning[MC2015]"), ("true", 77, "expec
         f.write(PROVIDER.format(norms, base))
     done = export("changed", "--source-tp", "1", "--source-etp", "1")
     expect(words in done.stderr and (norms == "true" or "rotary_base is 77 in run_config.yaml of the run" in done.stderr), f"run_config.yaml {norms}: {done.stderr}")
+    key = facts("changed")
+    expect("run_config.yaml: " in key and "rotary_base 77, not " in key, f"run_config.yaml {norms}: inspect says {key}")
+    if norms == "true":
+        words = ("config.json, which is kept with the checkpoint, is of another model", "if the facts in run_config.yaml are wrong, conversions and comparisons go by config.json with --accept MC2015")
+        expect(all(w in done.stderr for w in words), f"run_config.yaml: {done.stderr}")
 
 # A DCP folder without args takes sizes and facts from run_config.yaml, so the file is not listed as not read.
 shutil.copytree("core", "bridge")
