@@ -32,12 +32,10 @@ Error other_model(const Store& store, const HfModel& model, const UnlikeArgs& un
       .expected(cat(listed(expected, kMost), ", as in ", unlike.where, " of ", escaped(store.root(), 4096)))
       .found(listed(found, kMost));
   for (std::string& note : notes) e.note(std::move(note));
-  // `verify` by itself takes no accepted problems, so the help says which commands do.
   return e.help(cat("give the folder of the checkpoint's own model with `assets`",
                     sizes ? std::string()
-                          : cat("; if the facts in ", unlike.where,
-                                " are wrong, conversions and comparisons go by config.json with `accept` ",
-                                code_name(Code::kContradiction))));
+                          : cat("; if the facts in ", unlike.where, " are wrong, `accept` ",
+                                code_name(Code::kContradiction), " goes by config.json")));
 }
 
 // "rotary_base is 1000000 in the args of the run; config.json says 10000 (rope_theta)".

@@ -245,15 +245,33 @@ for kind, made in (("to-mcore", "core"), ("to-fsdp", "fsdp")):
     status, found = verified(f"{made}_1p")
     values = ("expected apply_layernorm_1p True", "found apply_layernorm_1p False")
     expect(status == 1 and len(found) == 1 and all(v in found[0]["message"] for v in values), f"verify {made}_1p: {status} {found}")
+    for flags in ((), ("--assets", f"{made}_1p/release/hf_assets")):
+        status, found = verified(f"{made}_1p", "--accept", "MC2015", *flags)
+        expect(status == 0 and len(found) == 1 and found[0]["warning"] and "apply_layernorm_1p is True" in found[0]["message"], f"verify {made}_1p, accepted {flags}: {status} {found}")
     done = run_mckpt("layout", f"{made}_1p")
     expect(done.returncode == 0, f"layout {made}_1p: {done.stderr}")
 shutil.copytree(f"{folder}/release/hf_assets", "given")
 done = run_mckpt("export", folder, "no", "--assets", "given", "--no-sync")
-expect("the assets are of another model than the checkpoint" in done.stderr and "conversions and comparisons go by config.json" in done.stderr, f"--assets: {done.stderr}")
+expect("the assets are of another model than the checkpoint" in done.stderr and "if the facts in the args are wrong, --accept MC2015 goes by config.json" in done.stderr, f"--assets: {done.stderr}")
 done = run_mckpt("verify", "out", "--against", folder)
 expect(done.returncode == 4 and "apply_layernorm_1p True" in done.stderr, f"verify of a folder: {done.stdout}{done.stderr}")
 done = run_mckpt("verify", "out", "--against", folder, "--accept", "MC2015")
 expect(done.returncode == 0 and "apply_layernorm_1p is True" in done.stderr, f"verify of a folder, accepted: {done.stdout}{done.stderr}")
+
+
+# In files of ranks and below a folder of several checkpoints, too. Other codes are of comparisons, and a card knows no problems.
+status, found = verified(folder, "--accept", "MC2015")
+expect(status == 0 and len(found) == 1 and "apply_layernorm_1p is True" in found[0]["message"], f"verify {folder}, accepted: {status} {found}")
+os.mkdir("several")
+for name in ("core_1p", "fsdp_1p"):
+    shutil.copytree(name, f"several/{name}")
+for flags, expected in (((), 1), (("--accept", "MC2015"), 0)):
+    done = run_mckpt("verify", "several", *flags)
+    expect(done.returncode == expected, f"verify several {flags}: {done.stdout}{done.stderr}")
+for flags, words in ((("MC1311",), "--accept MC1311 has a meaning only with --against"), (("MC2015", "--card", "card.json"), "--accept has no meaning with --card")):
+    done = run_mckpt("verify", folder, "--accept", *flags)
+    expect(done.returncode == 2 and words in done.stderr, f"verify --accept {flags}: {done.returncode} {done.stderr}")
+expect(verified(changed("qwen3_moe", {"num_query_groups": 2}), "--accept", "MC2015")[0] == 1, "sizes are accepted")
 
 # Megatron-Bridge saves no args: run_config.yaml has the fields of its provider.
 PROVIDER = "model:\n  num_layers: 3\n  hidden_size: 96\n  layernorm_zero_centered_gamma: {}\n  layernorm_epsilon: 1.0e-06\n  rotary_base: {}\n  share_embeddings_and_output_weights: false\ntrain:\n  rotary_interleaved: true\n"
@@ -270,7 +288,7 @@ for norms, base, words in (("false", 77, "warning[MC2015]"), ("true", 77, "expec
     key = facts("changed")
     expect("run_config.yaml: " in key and "rotary_base 77, not " in key, f"run_config.yaml {norms}: inspect says {key}")
     if norms == "true":
-        words = ("config.json, which is kept with the checkpoint, is of another model", "if the facts in run_config.yaml are wrong, conversions and comparisons go by config.json with --accept MC2015")
+        words = ("config.json, which is kept with the checkpoint, is of another model", "if the facts in run_config.yaml are wrong, --accept MC2015 goes by config.json")
         expect(all(w in done.stderr for w in words), f"run_config.yaml: {done.stderr}")
 
 # A DCP folder without args takes sizes and facts from run_config.yaml, so the file is not listed as not read.

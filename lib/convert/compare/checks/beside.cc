@@ -66,8 +66,13 @@ bool reads_run_config(const Store& store) {
 // One walk: look() adds findings, finish() adds the check to the report.
 class BesideCheck {
  public:
-  BesideCheck(int threads, const OpenOptions& opening, Observer& observer, VerifyReport& report)
-      : threads_(threads), opening_(opening), observer_(observer), report_(report) {}
+  BesideCheck(int threads, const OpenOptions& opening, Observer& observer, VerifyReport& report,
+              std::span<const Code> accept)
+      : threads_(threads),
+        opening_(opening),
+        observer_(observer),
+        report_(report),
+        accept_(accept.begin(), accept.end()) {}
 
   // `prefix`: what the paths of findings begin with, "" or "optimizer_0/".
   void look(const std::string& path, const std::string& prefix, const Store& store,
@@ -153,8 +158,9 @@ class BesideCheck {
       return look_at_pickle(path, name);
     std::unique_ptr<Store> store = open_store(path, opening_);
     VerifyReport report;
-    NameSet<std::string> judged = check_checkpoint(*store, cat("verify ", name), threads_, observer_, report,
-                                                   {.archive = !is_in_archive_of(path, root_, opening_)});
+    NameSet<std::string> judged =
+        check_checkpoint(*store, cat("verify ", name), threads_, observer_, report,
+                         {.accept = accept_, .archive = !is_in_archive_of(path, root_, opening_)});
     std::string inside = store->root().starts_with(path) ? store->root().substr(path.size()) : "";
     // Pieces of one rank leave holes where the pieces of the others are: the warning says that they are
     // alone.
@@ -194,6 +200,7 @@ class BesideCheck {
   const OpenOptions& opening_;
   Observer& observer_;
   VerifyReport& report_;
+  std::vector<Code> accept_;
   std::vector<Finding> found_;
   i64 count_ = 0;
   std::set<std::string> told_;     // folders whose code was told
@@ -224,28 +231,30 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   auto named = [&](std::string_view name) { return std::ranges::find(report.checks, name, &Check::name); };
   if (auto m = named("manifest"); m != report.checks.end() && m->count > 0) named("crc32")->note.clear();
   if (as.assets)
-    check_by_assets(store, *as.assets, as.model_dict, threads, report);
+    check_by_assets(store, *as.assets, as.model_dict, as.accept, threads, report);
   else if (!check_model_folder(store, threads, report))
-    check_own_config(store, threads, report);
+    check_own_config(store, as.accept, threads, report);
   check_quantized(store, threads, report);
   if (is_sound(store) && (store.driver().dialect || store.driver().zero))
     check_main_weights(store, threads, observer, report);
-  check_ranks(store, as.assets, threads, observer, report);
+  check_ranks(store, as.assets, as.accept, threads, observer, report);
   const bool done = std::ranges::find(report.checks, "groups", &Check::name) != report.checks.end();
   if (!done && is_sound(store)) check_optimizer(store, report);
   return judged;
 }
 
 void check_beside(const std::string& path, const Store& store, const NameSet<std::string>& seen, int threads,
-                  const OpenOptions& opening, Observer& observer, VerifyReport& report) {
-  BesideCheck check(threads, opening, observer, report);
+                  const OpenOptions& opening, Observer& observer, VerifyReport& report,
+                  std::span<const Code> accept) {
+  BesideCheck check(threads, opening, observer, report, accept);
   check.look(path, "", store, seen);
   check.finish();
 }
 
 void check_beside(const std::string& path, const std::vector<Beside>& some, int threads,
-                  const OpenOptions& opening, Observer& observer, VerifyReport& report) {
-  BesideCheck check(threads, opening, observer, report);
+                  const OpenOptions& opening, Observer& observer, VerifyReport& report,
+                  std::span<const Code> accept) {
+  BesideCheck check(threads, opening, observer, report, accept);
   check.look(path, some);
   check.finish();
 }
