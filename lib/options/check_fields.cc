@@ -16,13 +16,6 @@ void path_ranks(What& o, FieldVisitor& v, std::string_view tp, std::string_view 
   v({.name = "path_etp", .value = "N", .help = etp}, o.path_etp);
 }
 
-// How both sides of a comparison are opened.
-void source_ranks(SourceOptions& o, FieldVisitor& v) {
-  source_rank_fields(o.source_tp, o.source_etp, v);
-  accept_field(o.accept, v);
-  expert_layout_and_map(o.model, v);
-}
-
 void choice_of_names(std::string& names, bool& regex, FieldVisitor& v) {
   constexpr FieldDoors kSettings = FieldDoors::kSettings;
   v({.name = "names", .doors = kSettings, .help = "a glob: only tensors whose whole name matches"}, names);
@@ -87,6 +80,7 @@ void fields(mckpt::VerifyOptions& o, FieldVisitor& v) {
       "folder of the original model, or of its config.json: the tensors must have the names and shapes of the model; with `against` gives names, packing and data types");
   fields(o.files, v);
   model_dict_field(o.model_dict, v);
+  accept_field(o.accept, v);
 }
 
 void fields(mckpt::CompareOptions& o, FieldVisitor& v) {
@@ -97,7 +91,9 @@ void fields(mckpt::CompareOptions& o, FieldVisitor& v) {
   assets_field(o.opening.assets, unflagged);
   fields(o.opening.model.files, unflagged);
   model_dict_field(o.model_dict, unflagged);
-  source_ranks(o.opening, v);
+  accept_field(o.opening.accept, unflagged);
+  source_rank_fields(o.opening.source_tp, o.opening.source_etp, v);
+  expert_layout_and_map(o.opening.model, v);
   path_ranks(o, v,
              "tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too (`source_tp` describes SRC)",
              "expert-tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too");
@@ -129,7 +125,9 @@ void fields(mckpt::DiffOptions& o, FieldVisitor& v) {
   fields(o.opening.model.files, v);
   model_dict_field(o.model_dict, v);
   assets_field(o.opening.assets, v);
-  source_ranks(o.opening, v);
+  source_rank_fields(o.opening.source_tp, o.opening.source_etp, v);
+  accept_field(o.opening.accept, v);
+  expert_layout_and_map(o.opening.model, v);
   path_ranks(o, v, "tensor-parallel ranks that wrote A, if it does not say so (`source_tp` describes B)",
              "expert-tensor-parallel ranks that wrote A, if it does not say so");
   live_rank_fields(o.of_rank, v);

@@ -129,7 +129,7 @@ Exit verify_command(CommandLine& line) {
   VerifyOptions options = verify_options(alone, opening);
   if (source) {
     const CheckpointOptions opened = options.compare.opening;
-    against.model_dict = alone.model_dict;
+    against.model_dict = alone.model_dict, against.opening.accept = alone.accept;
     options.against = source;
     options.compare = compare_options(against, opening);
     options.compare.opening.assets = opened.assets;

@@ -36,6 +36,7 @@ VerifyOptions verify_options(const mckpt::VerifyOptions& options, const Opening&
                     .strict = options.strict,
                     .command = options.cards.command};
   how.compare.opening.assets = options.assets;
+  how.compare.opening.accept = accepted_codes(options.accept);
   how.compare.model_dict = model_dict_of(options.model_dict);
   how.compare.opening.model.files = opening_of(options.files, what);
   return how;

@@ -123,7 +123,8 @@ void verify_parts(const std::string& path, FolderParts parts, const VerifyOption
   }
   check.count = std::ssize(report.parts);
   report.add(std::move(check), std::move(found));
-  check_beside(path, parts.beside, options.threads, files_of(options), observer, report);
+  check_beside(path, parts.beside, options.threads, files_of(options), observer, report,
+               options.compare.opening.accept);
 }
 
 // The open checkpoint. Null if it cannot be opened: the report then has the reason, or the reasons of its
@@ -226,15 +227,17 @@ void verify_store_at(const std::string& path, const Store& store, const VerifyOp
     if (parts.checkpoints.size() > 1 && !options.compare.opening.assets)
       return verify_parts(path, std::move(parts), options, observer, report);
   }
-  NameSet<std::string> judged =
-      check_checkpoint(store, "verify", options.threads, observer, report,
-                       {.assets = options.compare.opening.assets, .model_dict = options.compare.model_dict});
+  NameSet<std::string> judged = check_checkpoint(store, "verify", options.threads, observer, report,
+                                                 {.assets = options.compare.opening.assets,
+                                                  .model_dict = options.compare.model_dict,
+                                                  .accept = options.compare.opening.accept});
   note_shards(store, report);
   note_optimizer(path, store, report);
   // A damaged file that is therefore not a part of the checkpoint is not read a second time.
   for (const Finding& f : report.findings)
     if (!f.warning && !f.file.empty()) judged.insert(f.file);
-  check_beside(path, store, judged, options.threads, opening, observer, report);
+  check_beside(path, store, judged, options.threads, opening, observer, report,
+               options.compare.opening.accept);
 }
 
 // Compares the files with sums that came with the folders from the path to the checkpoint.
@@ -340,6 +343,12 @@ Verified verify(const std::string& path, const VerifyOptions& given, Observer& o
   if (!options.compare.model_dict.empty() && !options.against && !options.compare.opening.assets)
     throw Error(Code::kUsage, "`model_dict` is for the check by `assets`, and for comparisons")
         .found(escaped(options.compare.model_dict));
+  if (options.card && !options.compare.opening.accept.empty())
+    throw Error(Code::kUsage, "`accept` has no meaning with `card`, which compares files alone");
+  if (!options.against)
+    for (Code code : options.compare.opening.accept)
+      if (code != Code::kContradiction)
+        throw Error(Code::kUsage, cat("`accept` ", code_name(code), " has a meaning only with `against`"));
   if (options.card || !options.reports.empty()) refuse_card_of_view(path, files_of(options));
   if (options.card) return verify_by_card(path, options, observer);
   check_card_places(options.reports);

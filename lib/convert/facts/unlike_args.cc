@@ -219,7 +219,7 @@ class ArgsComparison {
       const std::string expected = expected_of(row);
       if (!found || expected.empty() || *found == expected || means_same(row, *found, expected)) continue;
       if (*found == row.usual && !describes_model()) continue;
-      out.push_back({row.name, *found, expected, row.unlike, row.key, row.means});
+      out.push_back({name_of(row), *found, expected, row.unlike, row.key, row.means});
     }
     return out;
   }
@@ -248,6 +248,9 @@ class ArgsComparison {
     const bool says_none = row.without == kNoValue || row.name == "moe_router_num_groups";
     return *found == kNoValue && !says_none ? std::nullopt : found;
   }
+
+  // The name under which the run states it.
+  std::string_view name_of(const FactRow& row) const { return run_.find(row.name) ? row.name : row.newer; }
 
   // "" for a fact of which the config says nothing.
   std::string expected_of(const FactRow& row) const {

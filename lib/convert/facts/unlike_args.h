@@ -31,7 +31,7 @@ enum class Unlike : u8 {
 
 // A fact with two values, as Python writes them.
 struct UnlikeArg {
-  std::string_view name;  // in the args
+  std::string_view name;  // under which the run states it
   std::string in_run, in_config;
   Unlike unlike;
   std::string_view key;    // of config.json; "": its model_type decides

@@ -25,14 +25,16 @@ Error other_model(const Store& store, const HfModel& model, const UnlikeArgs& un
     found.push_back(cat(u.name, " ", u.in_config));
     if (!u.means.empty()) notes.push_back(cat(u.name, " says ", u.means));
   }
-  Error e(Code::kContradiction, "the assets are of another model than the checkpoint");
+  const bool is_own = model.path == own_assets(store);
+  Error e(Code::kContradiction, is_own ? "config.json, which is kept with the checkpoint, is of another model"
+                                       : "the assets are of another model than the checkpoint");
   e.file(cat(model.path, "/config.json"))
       .expected(cat(listed(expected, kMost), ", as in ", unlike.where, " of ", escaped(store.root(), 4096)))
       .found(listed(found, kMost));
   for (std::string& note : notes) e.note(std::move(note));
   return e.help(cat("give the folder of the checkpoint's own model with `assets`",
                     sizes ? std::string()
-                          : cat("; if ", unlike.where, " are not those of its model, `accept` ",
+                          : cat("; if the facts in ", unlike.where, " are wrong, `accept` ",
                                 code_name(Code::kContradiction), " goes by config.json")));
 }
 
@@ -70,7 +72,7 @@ void add_config_fact(Store& store) {
     for (const UnlikeArg& u : unlike.all)
       if (u.unlike != Unlike::kShown)
         text += cat(text.empty() ? "" : "; ", u.name, " ", u.in_run, ", not ", u.in_config);
-    if (!text.empty()) store.add_fact(cat(unlike.where, " against config.json"), text);
+    if (!text.empty()) store.add_fact("against config.json", cat(unlike.where, ": ", text));
   } catch (const Error& e) {  // `verify` says what is wrong with the config or the args
     if (e.code() == Code::kInterrupted) throw;
   }

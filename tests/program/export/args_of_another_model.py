@@ -151,7 +151,7 @@ def verified(folder, *flags):
 
 
 def facts(folder):
-    return json.loads(run_mckpt("inspect", folder, "--json").stdout)["facts"].get("the args against config.json", "")
+    return json.loads(run_mckpt("inspect", folder, "--json").stdout)["facts"].get("against config.json", "")
 
 
 def judge(what, folder, name, value, of_config, kind):
@@ -183,7 +183,7 @@ def judge(what, folder, name, value, of_config, kind):
 for model, name, value, of_config, kind in CASES:
     judge(f"{model} {name} {value}", changed(model, {name: value}), name, 1 if value is None and "factor" in name else value, of_config, kind)
 for name, newer, value, kind in NEWER:
-    judge(newer, changed("qwen3_moe", {newer: value}, without=[name]), name, value, None, kind)
+    judge(newer, changed("qwen3_moe", {newer: value}, without=[name]), newer, value, None, kind)
 
 # Every row that says something has a case.
 with open(os.path.join(SOURCE, "lib", "convert", "facts", "unlike_args.cc")) as f:
@@ -242,16 +242,40 @@ for kind, made in (("to-mcore", "core"), ("to-fsdp", "fsdp")):
     expect(done.returncode == 0 and "apply_layernorm_1p is True" in done.stderr, f"{kind}: {done.stderr}")
     done = run_mckpt("verify", f"{made}_1p", "--against", folder)
     expect(done.returncode == 0 and "apply_layernorm_1p is True" in done.stderr, f"verify {made}_1p: {done.stdout}{done.stderr}")
+    status, found = verified(f"{made}_1p")
+    values = ("expected apply_layernorm_1p True", "found apply_layernorm_1p False")
+    expect(status == 1 and len(found) == 1 and all(v in found[0]["message"] for v in values), f"verify {made}_1p: {status} {found}")
+    for flags in ((), ("--assets", f"{made}_1p/release/hf_assets")):
+        status, found = verified(f"{made}_1p", "--accept", "MC2015", *flags)
+        expect(status == 0 and len(found) == 1 and found[0]["warning"] and "apply_layernorm_1p is True" in found[0]["message"], f"verify {made}_1p, accepted {flags}: {status} {found}")
     done = run_mckpt("layout", f"{made}_1p")
     expect(done.returncode == 0, f"layout {made}_1p: {done.stderr}")
+shutil.copytree(f"{folder}/release/hf_assets", "given")
+done = run_mckpt("export", folder, "no", "--assets", "given", "--no-sync")
+expect("the assets are of another model than the checkpoint" in done.stderr and "if the facts in the args are wrong, --accept MC2015 goes by config.json" in done.stderr, f"--assets: {done.stderr}")
 done = run_mckpt("verify", "out", "--against", folder)
 expect(done.returncode == 4 and "apply_layernorm_1p True" in done.stderr, f"verify of a folder: {done.stdout}{done.stderr}")
 done = run_mckpt("verify", "out", "--against", folder, "--accept", "MC2015")
 expect(done.returncode == 0 and "apply_layernorm_1p is True" in done.stderr, f"verify of a folder, accepted: {done.stdout}{done.stderr}")
 
+
+# In files of ranks and below a folder of several checkpoints, too. Other codes are of comparisons, and a card knows no problems.
+status, found = verified(folder, "--accept", "MC2015")
+expect(status == 0 and len(found) == 1 and "apply_layernorm_1p is True" in found[0]["message"], f"verify {folder}, accepted: {status} {found}")
+os.mkdir("several")
+for name in ("core_1p", "fsdp_1p"):
+    shutil.copytree(name, f"several/{name}")
+for flags, expected in (((), 1), (("--accept", "MC2015"), 0)):
+    done = run_mckpt("verify", "several", *flags)
+    expect(done.returncode == expected, f"verify several {flags}: {done.stdout}{done.stderr}")
+for flags, words in ((("MC1311",), "--accept MC1311 has a meaning only with --against"), (("MC2015", "--card", "card.json"), "--accept has no meaning with --card")):
+    done = run_mckpt("verify", folder, "--accept", *flags)
+    expect(done.returncode == 2 and words in done.stderr, f"verify --accept {flags}: {done.returncode} {done.stderr}")
+expect(verified(changed("qwen3_moe", {"num_query_groups": 2}), "--accept", "MC2015")[0] == 1, "sizes are accepted")
+
 # Megatron-Bridge saves no args: run_config.yaml has the fields of its provider.
 PROVIDER = "model:\n  num_layers: 3\n  hidden_size: 96\n  layernorm_zero_centered_gamma: {}\n  layernorm_epsilon: 1.0e-06\n  rotary_base: {}\n  share_embeddings_and_output_weights: false\ntrain:\n  rotary_interleaved: true\n"
-for norms, base, words in (("false", 77, "warning[MC2015]"), ("true", 77, "expected apply_layernorm_1p True, as in run_config.yaml of")):
+for norms, base, words in (("false", 77, "warning[MC2015]"), ("true", 77, "expected layernorm_zero_centered_gamma True, as in run_config.yaml of")):
     shutil.rmtree("changed", ignore_errors=True)
     shutil.copytree(run_of("qwen3_moe"), "changed")
     state = torch.load(rank_file("changed"), weights_only=False)
@@ -261,6 +285,23 @@ for norms, base, words in (("false", 77, "warning[MC2015]"), ("true", 77, "expec
         f.write(PROVIDER.format(norms, base))
     done = export("changed", "--source-tp", "1", "--source-etp", "1")
     expect(words in done.stderr and (norms == "true" or "rotary_base is 77 in run_config.yaml of the run" in done.stderr), f"run_config.yaml {norms}: {done.stderr}")
+    key = facts("changed")
+    expect("run_config.yaml: " in key and "rotary_base 77, not " in key, f"run_config.yaml {norms}: inspect says {key}")
+    if norms == "true":
+        words = ("config.json, which is kept with the checkpoint, is of another model", "if the facts in run_config.yaml are wrong, --accept MC2015 goes by config.json")
+        expect(all(w in done.stderr for w in words), f"run_config.yaml: {done.stderr}")
+
+# A DCP folder without args takes sizes and facts from run_config.yaml, so the file is not listed as not read.
+shutil.copytree("core", "bridge")
+os.remove("bridge/release/mckpt_manifest.json")
+state = torch.load("bridge/release/common.pt", weights_only=False)
+del state["args"]
+torch.save(state, "bridge/release/common.pt")
+for text, read in ((PROVIDER.format("false", 10000), True), ("train:\n  rotary_interleaved: true\n", False)):
+    with open("bridge/release/run_config.yaml", "w") as f:
+        f.write(text)
+    unread = [u["path"] for u in json.loads(run_mckpt("verify", "bridge", "--json").stdout)["unread"]]
+    expect(("release/run_config.yaml" in unread) != read, f"run_config.yaml, read {read}: not read {unread}")
 
 # An MLP without a gate has squared ReLU only if the config says so: GPT-NeoX has GELU.
 OWN = os.path.join(SOURCE, "test_data", "own_families")

@@ -117,9 +117,9 @@ class CompareSettings(TypedDict, total=False):
     model_files: Optional[Literal["equal", "single", "shards"]]
     base: Place
     model_dict: Text
+    accept: Texts
     source_tp: Int
     source_etp: Int
-    accept: Texts
     expert_layout: Optional[Literal["auto", "apart", "fused", "hub"]]
     map_file: Place
     path_tp: Int
@@ -514,9 +514,9 @@ FIELDS: dict[str, dict[str, str]] = {
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",
         "base": "the Hugging Face model that an adapter changes: a path with a PEFT adapter (LoRA) is then that model with the adapter merged",
         "model_dict": "of a save with several dicts that may be the model: the one that is, such as actor or state.policy",
+        "accept": "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2015 args of a run that contradict config.json, MC2017 scales and codes that are NaN, infinite or negative",
         "source_tp": "number of tensor-parallel ranks that wrote the checkpoint, if it does not say so itself",
         "source_etp": "number of expert-tensor-parallel ranks that wrote the checkpoint, if it does not say so itself",
-        "accept": "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2015 args of a run that contradict config.json, MC2017 scales and codes that are NaN, infinite or negative",
         "expert_layout": "how experts are stored: auto, apart, fused or hub (transposed)",
         "map_file": "JSON file with rows that override the built-in table, as mckpt mappings draft writes them",
         "path_tp": "tensor-parallel ranks that wrote PATH, if SRC is a checkpoint too (source_tp describes SRC)",

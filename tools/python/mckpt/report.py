@@ -34,9 +34,9 @@ def verify(
     strict: warnings are problems; not together with `against`.
 
     The answer is report.ok: report.equal with `against`, report.as_card with `card`, else report.sound. threads: as many
-    as there are processors, unless it is set. progress: see Conversion.run(). Without `against` there are three other
-    settings: follow_links; model_files, which of two models in a folder is read; assets, a folder with config.json whose names and shapes the tensors must have; and with
-    assets model_dict, the dict of the save that is the model.
+    as there are processors, unless it is set. progress: see Conversion.run(). Without `against` there are four other
+    settings: follow_links; model_files, which of two models in a folder is read; accept, ["MC2015"] for args of a run that contradict config.json; assets, a folder with
+    config.json whose names and shapes the tensors must have; and with assets model_dict, the dict of the save that is the model.
     """
     refuse_misnamed(how)
     command = None if report is None else call_text("verify", path, against, report=report, **how)

@@ -17,6 +17,8 @@
 #include "core/base/error.h"
 #include "io/archive/archive.h"
 #include "io/copy/observed_sink.h"
+#include "io/dcp/run/args.h"
+#include "io/dcp/run/run_config.h"
 #include "io/file/folder.h"
 #include "io/file/hub_cache.h"
 #include "io/json/json.h"
@@ -49,11 +51,28 @@ bool is_in_archive_of(const std::string& path, const std::string& other, const O
   return around && place->archive == around->archive;
 }
 
+// Whether the sizes and facts of the run are read from run_config.yaml: a DCP folder without args takes them there.
+bool reads_run_config(const Store& store) {
+  if (format_family(store.format()) != FormatFamily::kDcp) return false;
+  try {
+    if (args_of(store)) return false;
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted || e.is_of_the_moment()) throw;
+    return false;
+  }
+  return model_entry(run_config_text(store), "num_layers").has_value();
+}
+
 // One walk: look() adds findings, finish() adds the check to the report.
 class BesideCheck {
  public:
-  BesideCheck(int threads, const OpenOptions& opening, Observer& observer, VerifyReport& report)
-      : threads_(threads), opening_(opening), observer_(observer), report_(report) {}
+  BesideCheck(int threads, const OpenOptions& opening, Observer& observer, VerifyReport& report,
+              std::span<const Code> accept)
+      : threads_(threads),
+        opening_(opening),
+        observer_(observer),
+        report_(report),
+        accept_(accept.begin(), accept.end()) {}
 
   // `prefix`: what the paths of findings begin with, "" or "optimizer_0/".
   void look(const std::string& path, const std::string& prefix, const Store& store,
@@ -139,8 +158,9 @@ class BesideCheck {
       return look_at_pickle(path, name);
     std::unique_ptr<Store> store = open_store(path, opening_);
     VerifyReport report;
-    NameSet<std::string> judged = check_checkpoint(*store, cat("verify ", name), threads_, observer_, report,
-                                                   {.archive = !is_in_archive_of(path, root_, opening_)});
+    NameSet<std::string> judged =
+        check_checkpoint(*store, cat("verify ", name), threads_, observer_, report,
+                         {.accept = accept_, .archive = !is_in_archive_of(path, root_, opening_)});
     std::string inside = store->root().starts_with(path) ? store->root().substr(path.size()) : "";
     // Pieces of one rank leave holes where the pieces of the others are: the warning says that they are
     // alone.
@@ -180,6 +200,7 @@ class BesideCheck {
   const OpenOptions& opening_;
   Observer& observer_;
   VerifyReport& report_;
+  std::vector<Code> accept_;
   std::vector<Finding> found_;
   i64 count_ = 0;
   std::set<std::string> told_;     // folders whose code was told
@@ -198,6 +219,7 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   });
   observer.end();
   NameSet<std::string> judged = check_assets(store, report);
+  if (reads_run_config(store)) judged.insert(std::string(kRunConfigName));
   check_adapter(store, judged, report);
   check_merged_adapter(
       store, threads, [&](i64) { check_stop(observer); }, report);
@@ -209,28 +231,30 @@ NameSet<std::string> check_checkpoint(const Store& store, const std::string& pha
   auto named = [&](std::string_view name) { return std::ranges::find(report.checks, name, &Check::name); };
   if (auto m = named("manifest"); m != report.checks.end() && m->count > 0) named("crc32")->note.clear();
   if (as.assets)
-    check_by_assets(store, *as.assets, as.model_dict, threads, report);
+    check_by_assets(store, *as.assets, as.model_dict, as.accept, threads, report);
   else if (!check_model_folder(store, threads, report))
-    check_own_config(store, threads, report);
+    check_own_config(store, as.accept, threads, report);
   check_quantized(store, threads, report);
   if (is_sound(store) && (store.driver().dialect || store.driver().zero))
     check_main_weights(store, threads, observer, report);
-  check_ranks(store, as.assets, threads, observer, report);
+  check_ranks(store, as.assets, as.accept, threads, observer, report);
   const bool done = std::ranges::find(report.checks, "groups", &Check::name) != report.checks.end();
   if (!done && is_sound(store)) check_optimizer(store, report);
   return judged;
 }
 
 void check_beside(const std::string& path, const Store& store, const NameSet<std::string>& seen, int threads,
-                  const OpenOptions& opening, Observer& observer, VerifyReport& report) {
-  BesideCheck check(threads, opening, observer, report);
+                  const OpenOptions& opening, Observer& observer, VerifyReport& report,
+                  std::span<const Code> accept) {
+  BesideCheck check(threads, opening, observer, report, accept);
   check.look(path, "", store, seen);
   check.finish();
 }
 
 void check_beside(const std::string& path, const std::vector<Beside>& some, int threads,
-                  const OpenOptions& opening, Observer& observer, VerifyReport& report) {
-  BesideCheck check(threads, opening, observer, report);
+                  const OpenOptions& opening, Observer& observer, VerifyReport& report,
+                  std::span<const Code> accept) {
+  BesideCheck check(threads, opening, observer, report, accept);
   check.look(path, some);
   check.finish();
 }

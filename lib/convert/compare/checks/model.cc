@@ -78,14 +78,15 @@ Check check_of(const Store& store, const Judged& judged, const std::vector<Findi
 
 // Compares as an export does.
 Judged compare_with_assets(const Store& store, const std::string& assets, const std::string& model_dict,
-                           int threads, std::vector<Finding>& odd) {
+                           std::span<const Code> accept, int threads, std::vector<Finding>& odd) {
   std::unique_ptr<Store> again = open_store(store.root(), store.opening());
   if (!has_own_names(*again)) {
     OpenAs how{.source = store.root()};
     how.how.assets = assets;
+    how.how.accept.assign(accept.begin(), accept.end());
     how.how.model.files = store.opening();
     const Opened opened = open_sharded(std::move(again), how);
-    odd = refuse_other_model(store, opened.sharded->model());
+    odd = refuse_other_model(store, opened.sharded->model(), accept);
     return {.compared = true};
   }
   return judged(
@@ -157,7 +158,7 @@ void judge_config(const Store& store, const Error& e, VerifyReport& report) {
 }  // namespace
 
 void check_by_assets(const Store& store, const std::string& assets, const std::string& model_dict,
-                     int threads, VerifyReport& report) {
+                     std::span<const Code> accept, int threads, VerifyReport& report) {
   if (is_model_folder(store) || !has_own_names(store)) refuse_model_dict(model_dict, store.root());
   if (store.driver().ranks_apart || !is_sound(store)) return;
   if (real_path_of(assets) == real_path_of(store.root()) && check_model_folder(store, threads, report))
@@ -169,7 +170,7 @@ void check_by_assets(const Store& store, const std::string& assets, const std::s
     if (is_adapter_alone(store)) {
       check = not_compared("the checkpoint has an adapter, and not the model that it changes");
     } else {
-      const Judged found = compare_with_assets(store, assets, model_dict, threads, odd);
+      const Judged found = compare_with_assets(store, assets, model_dict, accept, threads, odd);
       const std::string note = found.compared ? compare_settings(store, assets, odd) : "";
       check = check_of(store, found, odd);
       if (found.compared) check.note = note;

@@ -10,7 +10,10 @@
 // family's table, the tensors that hf/folder/model_class.h says, though no conversion takes such a model.
 #pragma once
 
+#include <span>
 #include <string>
+
+#include "core/base/error_code.h"
 
 namespace mckpt::impl {
 
@@ -27,7 +30,7 @@ void check_own_names(const Store& store, int threads, VerifyReport& report);
 
 // Adds the check of a checkpoint of any kind against the model of a folder `assets`: the names and shapes
 // that an export asks for. Files of Megatron's ranks have the check "ranks" instead. `model_dict`: the dict
-// of a save that is the model, as in OwnModelOptions; empty: it is found.
+// of a save that is the model, as in OwnModelOptions; empty: it is found. `accept`: as in CheckpointOptions.
 // pre: the folder has a config.json. Throws kUsage for a dict of a checkpoint whose dicts are not looked at.
 //
 //   pass  model    24 tensors      config.json has them all; names and shapes, not the settings of config.json
@@ -35,6 +38,6 @@ void check_own_names(const Store& store, int threads, VerifyReport& report);
 //   FAIL  model    23 tensors      tensors against config.json
 //         problem[MC2005]: the tensors and the model do not match: 1 missing: model.norm.weight
 void check_by_assets(const Store& store, const std::string& assets, const std::string& model_dict,
-                     int threads, VerifyReport& report);
+                     std::span<const Code> accept, int threads, VerifyReport& report);
 
 }  // namespace mckpt::impl

@@ -21,12 +21,16 @@ namespace mckpt::impl {
 
 Finding finding_of(const Error& e) {
   constexpr std::size_t kMostNotes = 5;
-  Finding finding = to_finding(e);
-  finding.message = e.message();
-  for (std::size_t i = 0; i < std::min(e.notes().size(), kMostNotes); i++)
-    finding.message += cat("; ", e.notes()[i]);
-  if (e.notes().size() > kMostNotes) finding.message += cat("; and ", e.notes().size() - kMostNotes, " more");
-  return finding;
+  if (e.notes().size() <= kMostNotes) return to_finding(e);
+  Error few(e.code(), e.message());
+  few.file(e.file())
+      .tensor(e.tensor())
+      .offset(e.offset())
+      .expected(e.expected())
+      .found(e.found())
+      .help(e.help());
+  for (std::size_t i = 0; i < kMostNotes; i++) few.note(e.notes()[i]);
+  return to_finding(few.note(cat("and ", e.notes().size() - kMostNotes, " more")));
 }
 
 Check not_compared(std::string_view why) {

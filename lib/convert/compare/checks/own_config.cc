@@ -35,7 +35,7 @@ bool is_of_config(Code code) {
 // config, shards may be missing and no check sees it, so the report has a warning.
 void check_shards(const Store& store, int threads, VerifyReport& report) {
   const ModelFolder folder = find_model_folder(store, store.root(), std::nullopt);
-  if (!folder.path.empty()) return check_by_assets(store, folder.path, "", threads, report);
+  if (!folder.path.empty()) return check_by_assets(store, folder.path, "", {}, threads, report);
   report.add({"model", Check::Status::kWarn, store.tensor_count(), "tensors"},
              {{.code = Code::kShardMissing,
                .message = unknown_shards("no config.json is beside them"),
@@ -103,7 +103,7 @@ void check_saved(const Store& store, int threads, VerifyReport& report) {
 
 }  // namespace
 
-void check_own_config(const Store& store, int threads, VerifyReport& report) {
+void check_own_config(const Store& store, std::span<const Code> accept, int threads, VerifyReport& report) {
   const bool failed =
       std::ranges::any_of(report.checks, [](const Check& c) { return c.status == Check::Status::kFail; });
   if (store.driver().ranks_apart || failed || !is_sound(store)) return;
@@ -122,8 +122,9 @@ void check_own_config(const Store& store, int threads, VerifyReport& report) {
     if (own_assets(store).empty()) return;
     OpenAs how{.source = store.root()};
     how.how.model.files = store.opening();
+    how.how.accept.assign(accept.begin(), accept.end());
     const Opened opened = open_sharded(open_store(store.root(), store.opening()), how);
-    std::vector<Finding> unlike = refuse_other_model(store, opened.sharded->model());
+    std::vector<Finding> unlike = refuse_other_model(store, opened.sharded->model(), accept);
     if (!unlike.empty())
       report.add({"model", Check::Status::kWarn, store.tensor_count(), "tensors"}, std::move(unlike));
   } catch (const Error& e) {

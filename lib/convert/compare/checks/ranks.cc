@@ -97,8 +97,8 @@ bool check_rank_file(const Store& store, VerifyReport& report) {
 
 }  // namespace
 
-void check_ranks(const Store& store, const std::optional<std::string>& assets, int threads,
-                 Observer& observer, VerifyReport& report) {
+void check_ranks(const Store& store, const std::optional<std::string>& assets, std::span<const Code> accept,
+                 int threads, Observer& observer, VerifyReport& report) {
   if (!is_sound(store) || check_rank_file(store, report)) return;
   if (store.driver().zero) return note_order(store, report);
   if (format_family(store.format()) == FormatFamily::kTorch && order_is_unsaid(store))
@@ -114,6 +114,7 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, i
   CheckpointOptions options;
   options.copies = CopyUse::kRead;
   options.assets = assets;
+  options.accept.assign(accept.begin(), accept.end());
   options.states = StateUse::kRead;
   std::string states;           // why the optimizer's are not compared
   std::vector<Finding> unlike;  // facts of the run and of config.json
@@ -122,7 +123,7 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, i
         open_sharded(open_store(store.root(), options.model.files), {.source = store.root(), .how = options});
     if (!opened.sharded->left_states().empty() && states.empty())
       states = cat(kStates, "a distributed optimizer does not say which parameters its states are of");
-    unlike = refuse_other_model(store, opened.sharded->model());
+    unlike = refuse_other_model(store, opened.sharded->model(), accept);
     check_main_weights(opened.store(), threads, observer, report);
     if (options.states != StateUse::kLeft) check_optimizer(*opened.sharded, report);
   };

@@ -15,7 +15,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+
+#include "core/base/error_code.h"
 
 namespace mckpt::impl {
 
@@ -25,8 +28,8 @@ struct VerifyReport;
 
 // Adds the check if the store is a folder of files of ranks and nothing is wrong with the files themselves.
 // `assets`: the folder of the model's config.json; none: the one that mckpt put beside the checkpoint.
-// Throws kInterrupted.
-void check_ranks(const Store& store, const std::optional<std::string>& assets, int threads,
-                 Observer& observer, VerifyReport& report);
+// `accept`: as in CheckpointOptions. Throws kInterrupted.
+void check_ranks(const Store& store, const std::optional<std::string>& assets, std::span<const Code> accept,
+                 int threads, Observer& observer, VerifyReport& report);
 
 }  // namespace mckpt::impl
