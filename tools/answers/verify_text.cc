@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <set>
 
+#include "convert/compare/object_check.h"
 #include "convert/compare/verify.h"
 #include "core/base/error_code.h"
 #include "core/base/text.h"
@@ -221,6 +222,9 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
   if (others > 0)
     left_out.push_back(
         cat(counted(others, "tensor"), " beside the model ", others == 1 ? "was" : "were", " not compared"));
+  // Where the answer is positive: otherwise each has a problem, or the others are what counts.
+  if (const std::string objects = counted_unseen_objects(report); good && !objects.empty())
+    left_out.push_back(cat(objects, " not compared"));
   if (const std::string unread = counted_unread(report.unread); !unread.empty())
     left_out.push_back(cat(unread, " ", not_done(compared)));
   if (left_out.empty()) return "";

@@ -82,4 +82,10 @@ void objects_not_compared(std::string reason, VerifyReport& report) {
              {});
 }
 
+std::string counted_unseen_objects(const VerifyReport& report) {
+  const auto objects = std::ranges::find(report.checks, "objects", &Check::name);
+  if (objects == report.checks.end() || objects->unseen == 0) return "";
+  return cat(counted(objects->unseen, "object"), objects->unseen == 1 ? " was" : " were");
+}
+
 }  // namespace mckpt::impl

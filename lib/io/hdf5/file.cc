@@ -3,7 +3,9 @@
 #include "io/hdf5/file.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
@@ -98,7 +100,76 @@ void write_text(PickleWriter& to, std::string_view text) {
     to.bytes({reinterpret_cast<const u8*>(text.data()), text.size()});
 }
 
-// The value as Python has it: a text, a number, or a pair of a layout and bytes. "" if it is not known whole.
+constexpr std::size_t kMostShown = 256;  // items that are a tuple in a pickle
+
+u64 little_endian(std::string_view bytes) {
+  u64 n = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;) n = n << 8 | static_cast<u8>(bytes[i]);
+  return n;
+}
+
+// A list of texts, each behind the number of its bytes. Nothing if they are too many, or do not end with the bytes.
+std::optional<std::vector<std::string_view>> listed_texts(std::string_view bytes) {
+  std::vector<std::string_view> out;
+  while (!bytes.empty()) {
+    if (bytes.size() < 8 || out.size() == kMostShown) return std::nullopt;
+    const u64 size = little_endian(bytes.substr(0, 8));
+    bytes.remove_prefix(8);
+    if (size > bytes.size()) return std::nullopt;
+    out.push_back(bytes.substr(0, size));
+    bytes.remove_prefix(size);
+  }
+  return out;
+}
+
+// A number of the layout "int32" and the like. False for another kind, and for numbers that a pickle's int or
+// float does not tell apart from others.
+bool write_number(PickleWriter& to, std::string_view kind, std::string_view bytes) {
+  const u64 bits = little_endian(bytes);
+  const int unused = 64 - static_cast<int>(bytes.size()) * 8;
+  if (kind.starts_with("int")) return to.integer(static_cast<i64>(bits << unused) >> unused), true;
+  if (kind.starts_with("uint")) {
+    if (static_cast<i64>(bits) < 0) return false;
+    return to.integer(static_cast<i64>(bits)), true;
+  }
+  if (!kind.starts_with("float") || bytes.size() < 4) return false;
+  const double value =
+      bytes.size() == 8 ? std::bit_cast<double>(bits) : std::bit_cast<float>(static_cast<u32>(bits));
+  if (value != value) return false;
+  return to.real(value), true;
+}
+
+// The items of a short array of numbers or texts as a tuple. False, and an unfinished pickle, for other values.
+bool write_items(PickleWriter& to, const Hdf5Attribute& a) {
+  const std::string_view layout = a.layout, kind = layout.substr(0, layout.find(' '));
+  to.op(Op::kMark);
+  if (kind == "texts") {
+    const auto texts = listed_texts(a.bytes);
+    if (!texts) return false;
+    for (std::string_view text : *texts) write_text(to, text);
+  } else {
+    const std::size_t digits = std::min(kind.find_first_of("0123456789"), kind.size());
+    std::size_t size = 0;
+    std::from_chars(kind.data() + digits, kind.data() + kind.size(), size);
+    const bool is_text = kind.starts_with("text");
+    if (!is_text) size /= 8;
+    if (size == 0 || (!is_text && size > 8) || a.bytes.size() % size != 0 ||
+        a.bytes.size() / size > kMostShown)
+      return false;
+    for (std::string_view rest = a.bytes; !rest.empty(); rest.remove_prefix(size)) {
+      const std::string_view item = rest.substr(0, size);
+      if (is_text)
+        write_text(to, item);
+      else if (!write_number(to, kind, item))
+        return false;
+    }
+  }
+  to.op(Op::kTuple);
+  return true;
+}
+
+// The value as Python has it: a text, a number, or a pair of a layout and the items, or bytes where they are many or
+// of other kinds. "" if it is not known whole.
 std::string pickled_value(const Hdf5Attribute& a) {
   if (a.layout.empty()) return "";
   PickleWriter out;
@@ -113,6 +184,9 @@ std::string pickled_value(const Hdf5Attribute& a) {
     out.integer(number);
   } else if (a.type == "float" && std::from_chars(begin, end, real).ec == std::errc()) {
     out.real(real);
+  } else if (PickleWriter items; write_text(items, a.layout), write_items(items, a)) {
+    items.op(Op::kTuple2);
+    return items.finish();
   } else {
     write_text(out, a.layout);
     out.bytes({reinterpret_cast<const u8*>(a.bytes.data()), a.bytes.size()});

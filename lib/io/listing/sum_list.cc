@@ -73,8 +73,8 @@ bool parse_line(std::string_view line, KeptSum& sum) {
   return !sum.hex.empty() && !sum.file.empty();
 }
 
-// A line that has a sum of another kind, or that was cut off or changed. The digits of an MD5 are the fewest. Rows of
-// tables and items of lists have sums too, those of tensors and of findings on a card in Markdown, and are left alone.
+// A line that has a sum of another kind, or that was cut off or changed. The digits of an MD5 are the fewest. A card in
+// Markdown has sums of tensors in rows of a table, and findings with sums in items of a list: both are left alone.
 bool seems_a_sum(std::string_view line) {
   constexpr std::size_t kFewest = 32;
   constexpr std::string_view kDigits = "0123456789abcdefABCDEF";

@@ -51,6 +51,20 @@ PAIRS = {
     "shape": (attribute("g", np.arange(4).reshape(1, 4)), attribute("g", np.arange(4).reshape(4, 1)), "g@x"),
     "type": (attribute("g", np.arange(4, dtype="i4")), attribute("g", np.arange(4, dtype="u4")), "g@x"),
     "names": (attribute("g", np.array([b"a", b"b"])), attribute("g", np.array([b"a", b"c"])), "g@x"),
+    "texts": (attribute("g", ["kernel:0", "bias:0"]), attribute("g", ["kernel:0", "bias:1"]), "g@x"),
+    "more texts": (attribute("g", ["a", "b"]), attribute("g", ["a", "b", ""]), "g@x"),
+    "bounds of texts": (attribute("g", ["ab", "c"]), attribute("g", ["a", "bc"]), "g@x"),
+    "many texts": (attribute("g", [f"{n}" for n in range(900)]), attribute("g", [f"{n % 899}" for n in range(900)]), "g@x"),
+    "many numbers": (attribute("g", np.arange(900)), attribute("g", np.arange(900) % 899), "g@x"),
+    "sign of zero": (attribute("g", np.array([0.0, 1])), attribute("g", np.array([-0.0, 1])), "g@x"),
+    "complex": (attribute("w", 1 + 2j), attribute("w", 1 + 3j), "w@x"),
+    "compound": (attribute("w", np.array((1, 2.5, b"a"), dtype=[("a", "i4"), ("b", "f8"), ("c", "S3")])),
+                 attribute("w", np.array((1, 2.5, b"b"), dtype=[("a", "i4"), ("b", "f8"), ("c", "S3")])), "w@x"),
+    "name of a field": (attribute("w", np.array([(1,)], dtype=[("a", "i4")])), attribute("w", np.array([(1,)], dtype=[("b", "i4")])), "w@x"),
+    "opaque": (attribute("w", np.void(b"\x00\x01")), attribute("w", np.void(b"\x00\x02")), "w@x"),
+    "arrays": (attribute("w", np.array([([1, 2],)], dtype=[("a", "i4", 2)])), attribute("w", np.array([([1, 3],)], dtype=[("a", "i4", 2)])), "w@x"),
+    "not a number": (attribute("g", np.array([np.nan, 1])), attribute("g", np.array([np.nan, 2])), "g@x"),
+    "kind of no value": (attribute("g", np.array([1], dtype="g")), lambda file: file["g"].attrs.create("x", file["w"].ref, dtype=h5py.ref_dtype), "g@x"),
     "link": (link("/w"), link("/g"), "s"),
 }
 for what, (one, other, object_name) in PAIRS.items():
@@ -65,6 +79,29 @@ for what, (one, other, object_name) in PAIRS.items():
             expect(done.returncode == 1, f"{told}: exit status {done.returncode}")
             expect(object_name in done.stdout, f"{told} names {object_name}: {says}")
             expect("no value that could be compared" not in says, f"{told} is compared: {says}")
+
+# The values of a short array are shown.
+for one, other, said in ((np.arange(4), np.array([0, 1, 2, 4]), ("3", "4")), (["kernel:0"], ["kernel:1"], ("kernel:0", "kernel:1")),
+                         (np.array([0.5, 2], dtype="f4"), np.array([0.5, -3], dtype="f4"), ("2.0", "-3.0"))):
+    write("a.h5", attribute("g", one))
+    write("b.h5", attribute("g", other))
+    text = run_mckpt("diff", path("a.h5"), path("b.h5")).stdout
+    line = next((line for line in text.splitlines() if "g@x" in line), "")
+    expect(all(word in line for word in said) and "another value" not in line, f"{said} are shown: {text}")
+
+# Objects without a value that could be compared are named, and a copy is not unequal for them.
+for what, change in (("a long double", attribute("g", np.array([1], dtype="g"))),
+                     ("a reference", lambda file: file["g"].attrs.create("x", file["w"].ref, dtype=h5py.ref_dtype)),
+                     ("sequences", lambda file: file["g"].attrs.create("x", np.array([np.arange(2), np.arange(3)], dtype=object), dtype=h5py.vlen_dtype("i4")))):
+    write("a.h5", change)
+    shutil.copy(path("a.h5"), path("copy.h5"))
+    for command in (["diff", path("a.h5"), path("copy.h5")], ["verify", path("a.h5"), "--against", path("copy.h5")]):
+        done = run_mckpt(*command)
+        text = done.stdout + done.stderr
+        expect(done.returncode == 0, f"{what}, {command[0]}: a copy is not unequal: {text}")
+        expect("not compared: g@x" in text and "tensor 'g@x" not in text, f"{what}, {command[0]}: is named: {text}")
+        verdict = next((line for line in text.splitlines() if "equal" in line), "")
+        expect("but 1 object was not compared" in verdict, f"{what}, {command[0]}: the verdict says so: {text}")
 
 # One number is the same in every byte order.
 write("a.h5", attribute("w", np.array([1, 300], dtype="<i4")))

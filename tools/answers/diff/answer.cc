@@ -188,13 +188,25 @@ void write_equal(Output& out, const Diff& diff) {
     if (!unequal.contains(name)) out.line(escaped(name));
 }
 
+// Whether problems say why objects were not compared. An object of a kind without values has a note alone.
+bool has_unread_objects(const Diff& diff) {
+  const VerifyReport& report = diff.report;
+  for (std::size_t f = 0; f < report.findings.size(); f++)
+    if (report.checks[report.check_of[f]].name == "objects" && report.findings[f].code != Code::kUnequal)
+      return true;
+  return false;
+}
+
 // The parts of both sides that the answer does not speak of.
 void write_not_compared(Output& out, const Diff& diff) {
   i64 said = 0;  // by rows
   for (const DiffRow& r : diff.rows)
     said += r.kind == Kind::kOnlyA || r.kind == Kind::kShape || r.kind == Kind::kDtype;
   for (const Check& c : diff.report.checks) {
-    if (c.unseen > said)
+    if (c.name == "objects") {
+      if (c.unseen > 0 && has_unread_objects(diff))
+        out.line(cat("not compared: ", counted(c.unseen, "object"), "; the problems say why"));
+    } else if (c.unseen > said)
       out.line(cat("not compared: ", counted(c.unseen - said, "tensor"), "; the problems say why"));
     if (!c.note.empty()) out.line(cat(c.note.starts_with("not ") ? "" : cat(c.name, ": "), c.note));
   }

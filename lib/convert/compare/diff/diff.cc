@@ -279,9 +279,11 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
   refuse_unmatched(options.within, out.report.compared);
   Rows(out.report, out.root_b).make(out);
   out.equal = compared.equal && out.rows.empty();
+  // An object that was not compared has a problem, or its kind has no values to compare.
   out.alike = std::ranges::all_of(out.rows, &DiffRow::alike) &&
               std::ranges::none_of(out.findings, is_problem) &&
-              std::ranges::none_of(out.report.checks, [](const Check& c) { return c.unseen > 0; });
+              std::ranges::none_of(out.report.checks,
+                                   [](const Check& c) { return c.unseen > 0 && c.name != "objects"; });
   if (first_decides) return out;
   const i64 beyond = hints.looked ? hints.give(out.rows)
                                   : add_order_hints(a, b, how.opening.model.files, out.rows, observer);

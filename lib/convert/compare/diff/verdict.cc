@@ -7,6 +7,7 @@
 #include <set>
 
 #include "convert/compare/diff/diff.h"
+#include "convert/compare/object_check.h"
 #include "core/base/text.h"
 #include "io/store/finding.h"
 
@@ -127,10 +128,12 @@ std::string diff_verdict(const Diff& diff) {
   const std::string_view beyond = c.alike > 0 ? " beyond the tolerance" : "";
   std::string out;
   if (diff.equal) {
-    const std::string unread = counted_unread(diff.report.unread);
+    const std::string unread = counted_unread(diff.report.unread),
+                      objects = counted_unseen_objects(diff.report);
     return cat("equal: ", all == 1 ? "the " : "all ", counted(all, "tensor"),
                of.empty() ? " and everything else that was compared" : of,
-               unread.empty() ? "" : cat(", but ", unread, " not read"));
+               objects.empty() ? "" : cat(", but ", objects, " not compared"),
+               unread.empty() ? "" : cat(objects.empty() ? ", but " : " and ", unread, " not read"));
   }
   if (all == c.unread)
     out = "no tensor could be compared";

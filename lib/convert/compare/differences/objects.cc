@@ -21,6 +21,7 @@
 #include "io/file/parallel.h"
 #include "io/pickle/differences.h"
 #include "io/store/findings.h"
+#include "io/store/format.h"
 #include "io/store/open/sniff.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
@@ -216,6 +217,7 @@ class Objects {
       auto a = expected_.value(expected);
       side = &found_;
       auto b = found_.value(found);
+      if ((!a || !b) && are_of_hdf5()) return describe(place, name, expected, found);
       if (!a || !b) throw Error(Code::kUnsupportedPickle, "the object has no value that could be compared");
       PickleDifferences differences = pickle_differences(
           *a, *b, every_ ? kMostOfAll : kMostOfOneObject, [&](PickleValue x, PickleValue y) {
@@ -233,6 +235,31 @@ class Objects {
       std::lock_guard lock(mutex_);
       out_.unread++;
     }
+  }
+
+  bool are_of_hdf5() const {
+    return format_family(found_.store().format()) == FormatFamily::kHdf5 &&
+           format_family(expected_.store().format()) == FormatFamily::kHdf5;
+  }
+
+  // Objects without a value, such as references, differ if their kinds do, and are named otherwise: a file is not
+  // unequal to its own copy.
+  void describe(i64 place, const std::string& name, i64 expected, i64 found) {
+    const Object *a = expected_.record(expected), *b = found_.record(found);
+    if (a && b && a->summary != b->summary) {
+      const std::string label(file_label(found_.store(), found_.file(found)));
+      placed_.add(place,
+                  {.code = Code::kUnequal,
+                   .tensor = name,
+                   .file = label,
+                   .message = cat("the object differs: expected ", a->summary, ", found ", b->summary)});
+      std::lock_guard lock(mutex_);
+      out_.differences.push_back({name, label, "", a->summary, b->summary});
+      return;
+    }
+    std::lock_guard lock(mutex_);
+    out_.left_out["of a kind whose values are not read"].push_back(name);
+    out_.unread++;
   }
 
   void count() {

@@ -21,7 +21,7 @@ class CheckpointModel;
 // The outcome: findings, and the differences that are not findings because a conversion makes them.
 struct ObjectDifferences {
   i64 objects = 0;  // objects of which everything was compared
-  i64 unread = 0;   // objects that could not be compared, each with a finding
+  i64 unread = 0;   // objects that could not be compared, each with a finding or in left_out
   std::vector<Finding> findings;
   std::vector<Difference> differences;  // the values that the findings report
   // Fields of the args that describe the grid of a run, and differ: every conversion writes its own.
@@ -31,7 +31,8 @@ struct ObjectDifferences {
   bool renumbered = false;
   // Objects that only one side has, because a change of format makes them.
   std::vector<std::string> made;
-  std::map<std::string, std::vector<std::string>> left_out;  // by reason: objects that only the source has
+  std::map<std::string, std::vector<std::string>>
+      left_out;  // by reason: objects that only the source has, or that have no known value
 };
 
 // The end of a finding about an object that cannot be read, of the side that is not the tested one.
