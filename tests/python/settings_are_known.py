@@ -84,7 +84,7 @@ class Settings(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             self.check(mckpt.plot, lambda **how: mckpt.plot(TINY_MODEL, folder + "/p.html", progress=False, **how), "plot", settings.PlotSettings, ["regex", "stats"])
         alone = set(self.read_by(lambda **how: mckpt.verify(TINY_MODEL, progress=False, **how)))
-        self.assertEqual(alone - PARAMETERS - {"against"}, {"assets", "base", "card", "command", "follow_links", "model_dict", "model_files", "report", "strict"})
+        self.assertEqual(alone - PARAMETERS - {"against"}, {"accept", "assets", "base", "card", "command", "follow_links", "model_dict", "model_files", "report", "strict"})
         self.assertRaisesRegex(mckpt.Error, "no setting `source_tp`", lambda: mckpt.verify(TINY_MODEL, source_tp=1, progress=False))
 
     def test_loading(self):

@@ -8,7 +8,6 @@
 #include "convert/compare/checks/model_class.h"
 #include "convert/open/checkpoint.h"
 #include "convert/open/open.h"
-#include "convert/open/other_model.h"
 #include "core/base/error.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/adapter/wrapped_model.h"
@@ -86,7 +85,7 @@ Judged compare_with_assets(const Store& store, const std::string& assets, const 
     how.how.accept.assign(accept.begin(), accept.end());
     how.how.model.files = store.opening();
     const Opened opened = open_sharded(std::move(again), how);
-    odd = refuse_other_model(store, opened.sharded->model(), accept);
+    odd = facts_unlike_config(*opened.sharded);
     return {.compared = true};
   }
   return judged(

@@ -1,7 +1,9 @@
 #include "convert/compare/checks/model_class.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "convert/open/checkpoint.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
 #include "core/base/notes.h"
@@ -21,16 +23,22 @@ namespace mckpt::impl {
 
 Finding finding_of(const Error& e) {
   constexpr std::size_t kMostNotes = 5;
-  if (e.notes().size() <= kMostNotes) return to_finding(e);
+  const std::vector<std::string>& notes = e.notes();
+  // Notes about tensors that do not match have both sides of each; the two values of the error count them once more.
+  const bool in_notes = !notes.empty() && (e.code() == Code::kUnaccounted || e.code() == Code::kSourceShape);
   Error few(e.code(), e.message());
-  few.file(e.file())
-      .tensor(e.tensor())
-      .offset(e.offset())
-      .expected(e.expected())
-      .found(e.found())
-      .help(e.help());
-  for (std::size_t i = 0; i < kMostNotes; i++) few.note(e.notes()[i]);
-  return to_finding(few.note(cat("and ", e.notes().size() - kMostNotes, " more")));
+  few.file(e.file()).tensor(e.tensor()).offset(e.offset()).help(e.help());
+  if (!in_notes) few.expected(e.expected()).found(e.found());
+  for (std::size_t i = 0; i < std::min(notes.size(), kMostNotes); i++) few.note(notes[i]);
+  if (notes.size() > kMostNotes) few.note(cat("and ", notes.size() - kMostNotes, " more"));
+  return to_finding(few);
+}
+
+std::vector<Finding> facts_unlike_config(const CheckpointModel& model) {
+  std::vector<Finding> out;
+  std::ranges::copy_if(model.oddities(), std::back_inserter(out),
+                       [](const Finding& f) { return f.code == Code::kContradiction; });
+  return out;
 }
 
 Check not_compared(std::string_view why) {

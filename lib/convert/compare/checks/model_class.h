@@ -7,12 +7,15 @@
 
 namespace mckpt::impl {
 
+class CheckpointModel;
 class Error;
 class Store;
 struct ModelFolder;
 
 // With what the error lists: the tensors that are missing.
 Finding finding_of(const Error& e);
+// Facts in which its run and its config.json differ, which opening it has found: warnings.
+std::vector<Finding> facts_unlike_config(const CheckpointModel& model);
 // The check "model", without an answer.
 Check not_compared(std::string_view why);
 

@@ -7,7 +7,6 @@
 #include "convert/open/checkpoint.h"
 #include "convert/open/lost_shards.h"
 #include "convert/open/open.h"
-#include "convert/open/other_model.h"
 #include "convert/open/source_model.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -124,7 +123,7 @@ void check_own_config(const Store& store, std::span<const Code> accept, int thre
     how.how.model.files = store.opening();
     how.how.accept.assign(accept.begin(), accept.end());
     const Opened opened = open_sharded(open_store(store.root(), store.opening()), how);
-    std::vector<Finding> unlike = refuse_other_model(store, opened.sharded->model(), accept);
+    std::vector<Finding> unlike = facts_unlike_config(*opened.sharded);
     if (!unlike.empty())
       report.add({"model", Check::Status::kWarn, store.tensor_count(), "tensors"}, std::move(unlike));
   } catch (const Error& e) {

@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "convert/compare/checks/main_weights.h"
+#include "convert/compare/checks/model_class.h"
 #include "convert/compare/checks/optimizer.h"
 #include "convert/dialects/ranks/copies.h"
 #include "convert/open/checkpoint.h"
 #include "convert/open/open.h"
-#include "convert/open/other_model.h"
 #include "convert/open/shard_facts.h"
 #include "convert/open/source_model.h"
 #include "convert/open/unsaid_order.h"
@@ -123,7 +123,7 @@ void check_ranks(const Store& store, const std::optional<std::string>& assets, s
         open_sharded(open_store(store.root(), options.model.files), {.source = store.root(), .how = options});
     if (!opened.sharded->left_states().empty() && states.empty())
       states = cat(kStates, "a distributed optimizer does not say which parameters its states are of");
-    unlike = refuse_other_model(store, opened.sharded->model(), accept);
+    unlike = facts_unlike_config(*opened.sharded);
     check_main_weights(opened.store(), threads, observer, report);
     if (options.states != StateUse::kLeft) check_optimizer(*opened.sharded, report);
   };
