@@ -46,32 +46,40 @@ std::string without_percents(std::string_view name) {
   return out;
 }
 
-// HDF5's view of one file: the contiguous and virtual datasets by path, with offsets from the file's
-// beginning.
+// HDF5's view of one file: the datasets by path.
 class PartView {
  public:
-  PartView(const InputFile& file, std::span<const std::string> folders) {
-    i64 superblock = find_hdf5_superblock(file);
-    if (superblock < 0) throw Error(Code::kBadHdf5, "the file has no HDF5 signature").file(file.path());
-    Hdf5Answer answer = parse_hdf5_answer(ask_hdf5_helper(file, superblock, folders));
+  PartView(const InputFile& file, std::span<const std::string> folders)
+      : superblock_(find_hdf5_superblock(file)), bytes_(file.size() - superblock_) {
+    if (superblock_ < 0) throw Error(Code::kBadHdf5, "the file has no HDF5 signature").file(file.path());
+    Hdf5Answer answer = parse_hdf5_answer(ask_hdf5_helper(file, superblock_, folders));
     if (!answer.faults.empty())
       throw Error(Code::kBadHdf5, cat("the HDF5 library says: ", escaped(answer.faults[0].words, 500)))
           .file(file.path())
           .tensor(answer.faults[0].name);
     for (Hdf5Dataset& d : answer.datasets) {
-      if (d.offset >= 0) d.offset += superblock;
       std::string name = d.name;
       datasets_.emplace(std::move(name), std::move(d));
     }
   }
 
+  // Null: there is no such dataset. Throws what check_dataset() throws.
   const Hdf5Dataset* find(std::string_view path) const {
     while (path.starts_with('/')) path.remove_prefix(1);
     auto at = datasets_.find(path);
-    return at == datasets_.end() ? nullptr : &at->second;
+    if (at == datasets_.end()) return nullptr;
+    check_dataset(at->second, bytes_);
+    return &at->second;
+  }
+
+  // Of the data of a contiguous dataset, from the file's beginning. Throws kBadHdf5 if they were never written.
+  i64 data_offset(const Hdf5Dataset& d) const {
+    if (d.offset < 0) throw Error(Code::kBadHdf5, "the data of the dataset were never written");
+    return superblock_ + d.offset;
   }
 
  private:
+  i64 superblock_, bytes_;  // where HDF5's addresses count from, and the bytes from there on
   std::map<std::string, Hdf5Dataset, std::less<>> datasets_;
 };
 
@@ -235,8 +243,9 @@ class ArchiveCheck {
     Chunk chunk = store_.chunk(t, c);
     if (chunk.replica || Shape(chunk.sizes).items() == 0) return;
     const ArchiveIndex::Row* row = row_of(chunk, store_.resolve(t, c));
-    i64 part = 0, offset = d.offset;
+    i64 part = 0, offset = 0;
     if (d.storage == Storage::kContiguous) {
+      offset = view(0).data_offset(d);
       i64 item = std::max(1, dtype_info(store_.dtype(t)).bits / 8);
       for (std::size_t k = 0; k < chunk.offsets.size(); k++) {
         i64 step = item;
@@ -253,7 +262,7 @@ class ArchiveCheck {
       if (!source || source->storage != Storage::kContiguous) throw other("the source of a virtual dataset");
       if (!std::ranges::equal(source->dims, chunk.sizes))
         throw other("the shape of a part of the virtual dataset");
-      offset = source->offset;
+      offset = view(part).data_offset(*source);
     } else {
       throw other("the storage");
     }
