@@ -63,12 +63,13 @@ class PartView {
     }
   }
 
-  // Null: there is no such dataset. Throws what check_dataset() throws.
+  // Null: there is no such dataset. Throws what check_dataset() throws of contiguous ones.
   const Hdf5Dataset* find(std::string_view path) const {
     while (path.starts_with('/')) path.remove_prefix(1);
     auto at = datasets_.find(path);
     if (at == datasets_.end()) return nullptr;
-    check_dataset(at->second, bytes_);
+    // Other storages have no place of their own in the file.
+    if (at->second.storage == Storage::kContiguous) check_dataset(at->second, bytes_);
     return &at->second;
   }
 
