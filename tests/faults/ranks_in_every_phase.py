@@ -6,7 +6,8 @@ nothing is published, or the whole result; and one rank alone goes on with what 
 
 The watch of ranks stands at the end of the phase "start"; until then it may be the launcher alone that tells the end of a rank, several ranks may tell
 that not all have started, and nobody knows the rank that is stopped. A rank that hangs inside of a call of MPI waits like all others: then the
-error says that every rank waits, and no more.
+error says that every rank waits, and no more. A rank that leaves with status 0 before MPI_Init is a matter of the launcher: Open MPI ends the job
+with status 1, mostly with words of its own, and with many ranks now and then without any.
 """
 
 import os
@@ -30,7 +31,8 @@ SILENCE = 6  # of a rank that stands still, in seconds; it only sleeps for three
 ENDS = ("mpi_init", "mpi_finalize")
 LONGEST = SILENCE + 2 + 60  # seconds of a job, on a busy machine too
 SMALL = 2  # jobs of each size and phase
-BEFORE = "exit before MPI_Init"  # with status 0: the launcher waits for the others, which miss the rank after the silence
+BEFORE = "exit before MPI_Init"  # with status 0: the launcher ends the job, or waits for the others, which miss the rank after the silence
+LAUNCHER = 1  # its exit status for a job that it has ended; mckpt's for lost ranks is another
 
 
 def start(run, at, ranks, env):
@@ -81,6 +83,8 @@ def problems(run, at, ranks, phase, rank, call, n, fate):
     if result.returncode == 0:
         return f"nothing is told: {shown}", took
     watched = phase != "start" and call not in ENDS
+    if (call, fate) == ("mpi_init", "exit") and result.returncode == LAUNCHER and not result.stderr and not run.is_published(at):
+        return run.problems_again(at), took
     if watched and len(told) != 1 or not told and not result.stderr:
         return shown, took
     in_mpi = fate == "hang" and call == "collective" and "every rank has waited for other ranks" in told[0] if told else False
