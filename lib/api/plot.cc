@@ -23,7 +23,7 @@ Plotted plot(const std::string& path, const std::string& output, const PlotOptio
   return impl::guarded([&] {
     impl::check_threads(options.threads);
     impl::ObserverBridge bridge(observer);
-    const bool page = impl::picture_form(output) == impl::PictureForm::kHtml;
+    const bool page = impl::checkpoint_picture_form(output) == impl::PictureForm::kHtml;
     if (options.stats && !page)
       throw impl::Error(impl::Code::kUsage, "a drawing has no statistics of values")
           .expected("an output that ends in .html")

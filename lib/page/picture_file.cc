@@ -52,6 +52,16 @@ PictureForm picture_form(const std::string& path) {
       .found(cat("'", escaped(path, 4096), "'"));
 }
 
+PictureForm checkpoint_picture_form(const std::string& path) {
+  const PictureForm form = picture_form(path);
+  if (form == PictureForm::kText)
+    throw Error(Code::kUsage, "a picture in text is of the parts of a parameter")
+        .expected("a name that ends in .html or .svg")
+        .found(escaped(path, 4096))
+        .help("`mckpt plot --parts` draws parts in text");
+  return form;
+}
+
 void check_picture_path(const std::string& path) {
   refuse_empty_path(path, "the picture");
   refuse_other_than_picture(path);

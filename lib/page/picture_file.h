@@ -14,6 +14,9 @@ enum class PictureForm { kHtml, kSvg, kText };
 // Throws kUsage for any other ending.
 PictureForm picture_form(const std::string& path);
 
+// As picture_form(), for a picture of a whole checkpoint: throws kUsage for kText too.
+PictureForm checkpoint_picture_form(const std::string& path);
+
 // A comment that begins every picture, behind the line that says what kind of file it is: it
 // distinguishes an earlier picture from any other file.
 std::string picture_mark();

@@ -46,6 +46,7 @@ class Pictures(unittest.TestCase):
 
     def test_what_cannot_be_drawn_is_an_error(self):
         self.assertRaisesRegex(mckpt.Error, "MC0002|ending", lambda: self.plot(TINY_MODEL, "picture.png"))
+        self.assertRaisesRegex(mckpt.Error, "a picture in text is of the parts", lambda: self.plot(TINY_MODEL, "picture.txt"))
         self.assertRaisesRegex(mckpt.Error, "a drawing has no statistics", lambda: self.plot(TINY_MODEL, "picture.svg", stats=True))
         self.assertRaisesRegex(mckpt.Error, "no such file", lambda: self.plot("nowhere", "picture.html"))
         self.assertEqual(os.listdir(self.folder), [])

@@ -116,9 +116,7 @@ Exit plot_command(CommandLine& line) {
   check_picture_path(file);
   if (as.memory() && as.parts()) throw Error(Code::kUsage, "--memory and --parts are two pictures");
   if (as.memory() || as.parts()) return draw_special(line, as, path, chosen.choice, file, form);
-  if (form == PictureForm::kText)
-    throw Error(Code::kUsage, "a picture in text is of the parts of a parameter: --parts")
-        .found(escaped(file, 4096));
+  checkpoint_picture_form(file);
 
   const GlobalFlags& flags = line.flags();
   const std::unique_ptr<Store> store =
