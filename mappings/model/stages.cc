@@ -102,7 +102,7 @@ bool divides(const LayerPattern& pattern, i64 stages, const PipelineOptions& o) 
 
 // Sizes of pipelines or, where they are of other stages than the first, of first stages.
 std::string help_for_cut_group(const LayerPattern& pattern, i64 stages, const PipelineOptions& o) {
-  std::string out = "cut the pattern at the ends of stages, as in '[*-]|M'";
+  std::string out = "cut the pattern at the ends of stages, as in `hybrid_pattern` '[*-]|M'";
   if (!o.first_layers && !o.last_layers)
     out = cat(sizes_that_fit("pp", [&](i64 n) { return divides(pattern, n, {}); }), "; or ", out);
   const std::string first = sizes_that_fit("first_stage_layers", [&](i64 n) {
