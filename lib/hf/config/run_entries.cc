@@ -14,11 +14,12 @@
 namespace mckpt::impl {
 namespace {
 
-// The entries that transformers' class has where config.json has none. `percent` counts wherever nothing else says it;
-// the others are of an object, which counts where the config has none, with its own base.
+// The entries that transformers' class has where config.json has none. `percent` and `rotated` count wherever nothing
+// else says them; the others are of an object, which counts where the config has none, with its own base.
 struct DefaultRope {
   std::string_view model_type;  // without "_text" behind it
   double percent = 0;
+  i64 rotated = 0;          // rotary_dim
   std::string_view type{};  // "": no object
   double base = 0, factor = 0, beta_fast = 0, beta_slow = 0, mscale = 0, mscale_all_dim = 0;
   i64 original_positions = 0;
@@ -27,6 +28,7 @@ constexpr DefaultRope kDefaultRopes[] = {
     {.model_type = "glm4", .percent = 0.5},
     {.model_type = "glm4_moe", .percent = 0.5},
     {.model_type = "glm4v_moe", .percent = 0.5},
+    {.model_type = "minimax_m3_vl", .rotated = 64},
     {.model_type = "nemotron", .percent = 0.5},
     {.model_type = "qwen3_next", .percent = 0.25},
     {.model_type = "qwen3_5", .percent = 0.25},
@@ -102,7 +104,7 @@ RopeEntries read_rope(const ConfigFields& c, std::string_view model_type) {
   RopeEntries rope;
   rope.base = read_base(c);
   // MiniMax has the number of items of a head.
-  const i64 rotated = c.count_or("rotary_dim", 0), head = c.count_or("head_dim", 0);
+  const i64 rotated = c.count_or("rotary_dim", usual.rotated), head = c.count_or("head_dim", 0);
   const double share = head > 0 ? static_cast<double>(rotated) / static_cast<double>(head) : 0;
   rope.percent = c.real_or("partial_rotary_factor", share);
   bool said = false;

@@ -75,6 +75,11 @@ TEST(RunEntries, HaveTheDefaultOfTheClass) {
             0.25);
   EXPECT_EQ(entries_of(R"({"model_type": "glm4", "partial_rotary_factor": 0.75})").rope.percent, 0.75);
   EXPECT_EQ(entries_of(R"({"model_type": "glm4_moe_lite"})").rope.percent, 0);
+  EXPECT_EQ(
+      entries_of(
+          R"({"model_type": "minimax_m3_vl", "text_config": {"model_type": "minimax_m3_vl_text", "head_dim": 128}})")
+          .rope.percent,
+      0.5);
 }
 
 TEST(RunEntries, TakeSarvamsWordForYarn) {
