@@ -27,7 +27,7 @@ OTHERS_COUNT = {
     "vision_config.vision_use_head": "Gemma 3 has no pooling head; the default is that of SigLIP's class",
 }
 
-# What transformers refuses for another entry: the number of layers has a default, which the list of layers is not of.
+# Entries without which transformers refuses another one: the number of layers has a default, which the list of layers is not of.
 OF_TRANSFORMERS = {("gemma3_vl", "text_config", "num_hidden_layers")}
 
 

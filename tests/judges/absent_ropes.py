@@ -1,5 +1,6 @@
-"""What config.json does not say of rotary embeddings, transformers' class does: stretched embeddings, or a part of each head. For every
-family the args of `to-mcore` are those of the config with the default written out, whether all entries are left out or the object alone.
+"""transformers' class has a default for each entry about rotary embeddings that config.json lacks: stretched embeddings, or a part of each
+head. In every family `to-mcore` writes the args that it writes for the config with the default in it, whether all entries are left out
+or the object alone.
 """
 
 from mckpt_tests.checks import expect, finish, in_parallel, need
@@ -35,7 +36,7 @@ def write(config, folder):
 
 
 def args_of(folder, config):
-    """Of the result for this config, with the weights in the folder; None where it is refused."""
+    """The args of the result for this config, with the weights in the folder; None where it is refused."""
     write(config, folder)
     with tempfile.TemporaryDirectory(prefix="mckpt_ropes_") as out:
         run = run_mckpt("convert", "to-mcore", folder, os.path.join(out, "run"), "-q", "--no-sync")

@@ -50,7 +50,7 @@ constexpr DefaultRope kDefaultRopes[] = {
      .original_positions = 16384},
 };
 
-// Of no type where the class has none.
+// The type is "" where the class has none.
 DefaultRope default_rope(std::string_view model_type) {
   constexpr std::string_view kText = "_text";
   if (model_type.ends_with(kText)) model_type.remove_suffix(kText.size());

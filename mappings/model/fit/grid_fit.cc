@@ -5,14 +5,11 @@
 
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
-#include "core/hybrid/pipes.h"
 #include "mappings/config.h"
 #include "mappings/model/fit/fitting_sizes.h"
-#include "mappings/model/grouped_names.h"
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 
 namespace mckpt::impl {
 namespace {
@@ -81,14 +78,6 @@ i64 fewest_groups(const ModelConfig& model) {
   return fewest;
 }
 
-// Layers of a hybrid model may be divided otherwise, where a pattern says how; "" for other models.
-std::string pattern_that_fits(const ModelConfig& model, i64 stages) {
-  const std::string own = hybrid_pattern(model);
-  if (own.empty()) return "";
-  const std::optional<LayerPattern> cut = with_segments(parse_pattern(own, Dialect::kGrouped), stages);
-  return cut ? cat("; or a `hybrid_pattern` with | at the ends of stages, such as '", cut->text, "'") : "";
-}
-
 }  // namespace
 
 void refuse_stages(const ModelConfig& model, const Grid& grid) {
@@ -111,10 +100,9 @@ void refuse_stages(const ModelConfig& model, const Grid& grid) {
 }
 
 void refuse_misfit(const ModelConfig& model, const Grid& grid) {
-  need_multiple(
-      std::ssize(model.text.layers), grid.pp, "the layers do not divide by the pipeline-parallel size", [&] {
-        return sizes_that_divide("pp", std::ssize(model.text.layers)) + pattern_that_fits(model, grid.pp);
-      });
+  need_multiple(std::ssize(model.text.layers), grid.pp,
+                "the layers do not divide by the pipeline-parallel size",
+                [&] { return sizes_that_divide("pp", std::ssize(model.text.layers)); });
   need_multiple(model.moe.experts, grid.ep, "the experts do not divide by the expert-parallel size",
                 [&] { return sizes_that_divide("ep", model.moe.experts); });
   if (model.one_tensor_rank && grid.tp > 1)

@@ -1,7 +1,7 @@
 """A model whose config ties the output layer to the embedding, and that has an output layer with values of its own: releases of
 transformers read it in two ways, so `verify` warns with both, in a Hugging Face folder and in a checkpoint of a run with a config
 beside it. Everything that has to choose one way refuses the model in the same words; what copies tensors by name copies both, and
-is then equal to its source. An output layer that has the bytes of the embedding is no remark to anybody."""
+is then equal to its source. Nobody remarks an output layer that has the bytes of the embedding."""
 
 import json
 import os
@@ -49,7 +49,7 @@ for place in (folder, bin_folder, run_folder):
     expect(text.count(UNLIKE) == 1 and "warn  model" in text and "sound, with warnings" in text, text)
     expect("transformers 5 loads both" in text and "transformers 4 takes the embedding for both" in text, text)
 
-# Whoever has to choose refuses.
+# Commands that have to choose refuse.
 out = path("out")
 CHOOSE = (
     ("convert", "hf-to-fsdp", folder, out),
@@ -70,7 +70,7 @@ for line in CHOOSE:
 check = run_mckpt("mappings", "check", folder)
 expect(check.returncode == 0 and "warning: " + UNLIKE in check.stderr, check.stderr)
 
-# What copies tensors by name has both.
+# Conversions that copy tensors by name have both.
 for kind in ("to-dcp", "to-safetensors"):
     made = path(kind)
     run = run_mckpt("convert", kind, folder, made, "-q")
