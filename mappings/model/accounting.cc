@@ -9,6 +9,7 @@
 #include "mappings/model/accounting.h"
 
 #include <algorithm>
+#include <map>
 
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
@@ -161,7 +162,7 @@ class Accountant {
       i32 at = sources_.find(name);
       if (at < 0 || read_[at]) continue;
       read_[at] = true;
-      out.push_back({at, row.copy_of.empty() ? -1 : sources_.find(row.copy_of), row.reason});
+      out.push_back({at, row.copy_of.empty() ? -1 : find(row.copy_of), row.reason});
     }
   }
 
@@ -179,6 +180,14 @@ class Accountant {
   }
 
  private:
+  // The tensor of that name, or the one that a parameter reads under another spelling of it; -1.
+  i32 find(std::string_view name) const {
+    const i32 at = sources_.find(name);
+    if (at >= 0) return at;
+    const auto other = respelt_.find(name);
+    return other == respelt_.end() ? -1 : other->second;
+  }
+
   void add(std::string kind, std::string what, bool of_layers, const std::string& sentence) {
     of_layers && !sentence.empty() ? mismatches_.add_of_layer(std::move(kind), std::move(what), sentence)
                                    : mismatches_.add(std::move(kind), std::move(what));
@@ -198,6 +207,8 @@ class Accountant {
     // A fused tensor is checked once, not for each of its experts.
     if (read_[at]) return;
     read_[at] = true;
+    if (!row.also.empty() || !site.section->also.empty())
+      respelt_.emplace(source_name(site, row, row.sources[s].name, expert), at);
     const SourceTensor& tensor = sources_[at];
     if (!tensor.header_known) return;
     if (row.counter ? !is_counter_type(tensor.dtype) : !is_parameter_type(tensor.dtype))
@@ -215,6 +226,7 @@ class Accountant {
   static constexpr std::size_t kMostTexts = 1000;
   std::vector<std::pair<i64, std::string>> missing_;  // with their layers; the first have texts
   std::vector<bool> read_;
+  std::map<std::string, i32, std::less<>> respelt_;  // by the first spelling
   i64 parameters_ = 0;
 };
 

@@ -13,9 +13,11 @@
 #include "mappings/model/expand.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/fsdp/grid.h"
+#include "core/hybrid/pipes.h"
 #include "mappings/family.h"
 #include "mappings/key_split.h"
 #include "mappings/model/accounting.h"
@@ -45,6 +47,25 @@ struct Place {
   const StagePart& chunk;                // of the stage
   i64 first_expert = 0, end_expert = 0;  // on this rank
 };
+
+// A pattern with pipes, which may divide the layers of a hybrid model otherwise; "" for other models.
+std::string pattern_that_fits(const ModelConfig& model, i64 stages) {
+  const std::string own = hybrid_pattern(model);
+  if (own.empty()) return "";
+  const std::optional<LayerPattern> cut = with_segments(parse_pattern(own, Dialect::kGrouped), stages);
+  return cut ? cat("; or a `hybrid_pattern` with | at the ends of stages, such as '", cut->text, "'") : "";
+}
+
+// As refuse_misfit(), for a run without a pattern.
+void refuse_misfit_of_stages(const ModelConfig& model, const Grid& grid) {
+  try {
+    refuse_misfit(model, grid);
+  } catch (Error& e) {
+    if (std::ssize(model.text.layers) % grid.pp != 0)
+      e.help(cat(e.help(), pattern_that_fits(model, grid.pp)));
+    throw;
+  }
+}
 
 // pre: refuse_misfit()
 Place place_of_rank(const ModelConfig& model, const Grid& grid, const Cell& cell, const StagePart& chunk) {
@@ -210,7 +231,7 @@ std::vector<ModelParameter> ModelMap::parameters(const Grid& grid, const Cell& c
   if (setup.groups)
     refuse_other_pattern(*setup.groups, model_);
   else
-    refuse_misfit(model_, grid);
+    refuse_misfit_of_stages(model_, grid);
   const PipelineSplit split = pipeline_split(std::ssize(model_.text.layers), grid.pp, {}, setup.groups);
   if (split.chunks() > 1)
     throw Error(Code::kBadGrid, "the pattern gives each pipeline stage several chunks of layers")

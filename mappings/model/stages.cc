@@ -100,29 +100,33 @@ bool divides(const LayerPattern& pattern, i64 stages, const PipelineOptions& o) 
   }
 }
 
-// Sizes of pipelines or, where they are of other stages than the first, of first stages.
-std::string help_for_cut_group(const LayerPattern& pattern, i64 stages, const PipelineOptions& o) {
-  std::string out = "cut the pattern at the ends of stages, as in '[*-]|M'";
+// Sizes of pipelines or, where they are of other stages than the first, of first stages; or the pattern with pipes.
+std::string help_for_pattern(const LayerPattern& pattern, i64 stages, const PipelineOptions& o) {
+  std::string out;
+  auto add = [&](const std::string& way) {
+    if (!way.empty()) out += cat(out.empty() ? "" : "; or ", way);
+  };
   if (!o.first_layers && !o.last_layers)
-    out = cat(sizes_that_fit("pp", [&](i64 n) { return divides(pattern, n, {}); }), "; or ", out);
-  const std::string first = sizes_that_fit("first_stage_layers", [&](i64 n) {
+    add(sizes_that_fit("pp", [&](i64 n) { return divides(pattern, n, {}); }));
+  if (const std::optional<LayerPattern> cut = with_segments(pattern, stages))
+    add(cat("a `hybrid_pattern` with | at the ends of stages, such as '", escaped(cut->text), "'"));
+  add(sizes_that_fit("first_stage_layers", [&](i64 n) {
     PipelineOptions other = o;
     other.first_layers = n;
     return divides(pattern, stages, other);
-  });
-  return first.empty() ? out : cat(out, "; or ", first);
+  }));
+  return out;
 }
 
 // pre: the pattern has no pipes.
-void refuse_cut_groups(const LayerPattern& pattern, const PipelineSplit& split, const PipelineOptions& o) {
+void refuse_cut_groups(const LayerPattern& pattern, const PipelineSplit& split) {
   for (i64 stage = 0; stage + 1 < split.stages(); stage++)
     if (const PatternItem* item = cut_group(pattern, split, stage))
       throw Error(Code::kGridMisfit, "a pipeline stage would end inside a group of layers")
           .expected("stages that end between groups")
           .found(cat("stage ", stage, " ends with layer ", split.part(stage, 0).end_layer - 1,
                      ", and the group [", pattern.symbols(*item), "] has layers ", item->physical_first,
-                     " to ", item->physical_end() - 1))
-          .help(help_for_cut_group(pattern, split.stages(), o));
+                     " to ", item->physical_end() - 1));
 }
 
 // "[*-] with layers 0 to 1": the groups of several layers.
@@ -216,9 +220,14 @@ PipelineSplit pipeline_split(i64 layers, i64 stages, const PipelineOptions& o, c
     throw Error(Code::kBadGrid, "a pattern without | has one chunk of layers on each stage")
         .expected(cat("a pattern with ", o.chunks * stages, " segments, cut at |"))
         .found(cat("`vpp` ", o.chunks, ", and the pattern ", escaped(groups->text)));
-  PipelineSplit split(layers, stages, o);
-  refuse_cut_groups(*groups, split, o);
-  return split;
+  try {
+    const PipelineSplit split(layers, stages, o);
+    refuse_cut_groups(*groups, split);
+    return split;
+  } catch (Error& e) {
+    if (e.code() == Code::kGridMisfit) e.help(help_for_pattern(*groups, stages, o));
+    throw;
+  }
 }
 
 std::optional<LayerPattern> given_pattern(const std::string& text, i64 stages) {

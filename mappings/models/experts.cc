@@ -221,6 +221,7 @@ constexpr ConfigStep kHunyuanConfig[] = {
 constexpr ConfigStep kExaoneConfig[] = {
     text({.kv_groups = 32}),
     all_of(kBiasedExperts),
+    part("exaone_layers"),
 };
 constexpr ConfigStep kErnieConfig[] = {
     text({.kv_groups = 4}),

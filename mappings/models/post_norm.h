@@ -49,6 +49,7 @@ inline constexpr ConfigStep kExaone4Config[] = {
     text({.kv_groups = 32}),
     all_of(kPlainDecoder),
     set(kQkNorm, true),
+    part("exaone_layers"),
 };
 }  // namespace config_blocks
 }  // namespace mckpt::impl

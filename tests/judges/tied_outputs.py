@@ -1,6 +1,7 @@
 """Whether the output layer is the embedding, by every tie_word_embeddings that a config can have (at its top, in each nested config
 of a language model; true, false, absent): mckpt says what transformers does with the model that it builds of the config, and
-what it saves.
+what it saves. A file that has both tensors where the config ties them is loaded by transformers with both, unless they are equal: `verify`
+warns of the first, and nobody of the second.
 """
 
 from mckpt_tests.checks import expect, finish, need
@@ -18,6 +19,7 @@ import tempfile
 import torch
 import transformers
 from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 transformers.utils.logging.disable_progress_bar()
 transformers.utils.logging.set_verbosity_error()
@@ -25,6 +27,8 @@ FLAG = "tie_word_embeddings"
 ALWAYS_TIED = ("Ernie4_5_VLMoeForConditionalGeneration",)  # in Megatron
 # The class of transformers ties nothing, but the releases bring a class of their own, which does.
 OWN_CLASS = ("NemotronHForCausalLM",)
+# from_pretrained wants a file of voices, which save_pretrained does not write.
+NOT_LOADED = ("Qwen2_5OmniForConditionalGeneration",)
 # The configs in which a flag about the language model could be; each is looked for inside of the one before.
 NESTED = ("thinker_config", "text_config", "llm_config")
 
@@ -82,8 +86,47 @@ def saves_head(folder, architecture):
     with tempfile.TemporaryDirectory(prefix="mckpt_tied_") as saved:
         model.save_pretrained(saved)
         with safe_open(os.path.join(saved, "model.safetensors"), "pt") as f:
-            words = [k for k in f.keys() if k.endswith(("head.weight", "embed_tokens.weight", "embeddings.weight", "embedding.weight")) and f.get_slice(k).get_shape() == shape]
+            words = [k for k in f.keys() if words_of(k) and f.get_slice(k).get_shape() == shape]
     return len(words) == 2, words
+
+
+def words_of(name):
+    return name.endswith(("head.weight", "embed_tokens.weight", "embeddings.weight", "embedding.weight"))
+
+
+def remarks(folder):
+    """The findings of verify about the output layer: whether each is a warning."""
+    run = run_mckpt("verify", folder, "--json")
+    return run.returncode, [f["warning"] for f in json.loads(run.stdout)["findings"] if f["code"] == "MC2005"]
+
+
+def check_file_with_both(what, architecture, tied, untied):
+    """`tied`, `untied`: two configs of the model, of which transformers ties one."""
+    kind = getattr(transformers, architecture)
+    with tempfile.TemporaryDirectory(prefix="mckpt_tied_") as folder:
+        config = os.path.join(folder, "config.json")
+        with open(config, "w") as f:
+            json.dump(untied, f)
+        model = built(folder, architecture, "cpu").to(torch.bfloat16)
+        shape = list(language(model).get_input_embeddings().weight.shape)
+        model.save_pretrained(folder)
+        path = os.path.join(folder, "model.safetensors")
+        tensors = load_file(path)
+        words = sorted((k for k, t in tensors.items() if words_of(k) and list(t.shape) == shape), key=lambda k: "head" in k)
+        if not expect(len(words) == 2 and "head" in words[1], f"{what}: {words}"):
+            return
+        embedding, head = words
+        for equal in (False, True):
+            if equal:
+                tensors[head] = tensors[embedding].clone()
+                save_file(tensors, path, {"format": "pt"})
+            with open(config, "w") as f:
+                json.dump(tied, f)
+            loaded = kind.from_pretrained(folder, dtype=torch.bfloat16)
+            output = language(loaded).get_output_embeddings().weight
+            expect(torch.equal(output, tensors[head]) and is_tied(loaded) is equal, f"{what}: transformers does not load both tensors as they are, equal {equal}")
+            found = remarks(folder)
+            expect(found == (0, [True] * (not equal)), f"{what}: equal {equal}: verify: {found}")
 
 
 def head_of_mckpt(folder):
@@ -94,7 +137,7 @@ def head_of_mckpt(folder):
 
 
 def check(what, config):
-    architecture, where, seen = config["architectures"][0], places(config), set()
+    architecture, where, seen = config["architectures"][0], places(config), {}
     for flags in itertools.product((None, True, False), repeat=len(where)):
         said = ", ".join(f"{'.'.join(keys) or 'top'} {flag}" for keys, flag in zip(where, flags))
         with tempfile.TemporaryDirectory(prefix="mckpt_tied_") as folder:
@@ -112,9 +155,11 @@ def check(what, config):
                 continue
             expect(head is (not tied), f"{what}: {said}: transformers {'ties' if tied else 'does not tie'}, mckpt: {'an output layer' if head is True else 'none' if head is False else head}")
             if tied not in seen:
-                seen.add(tied)
+                seen[tied] = with_flags(config, where, flags)
                 saved, words = saves_head(folder, architecture)
                 expect(saved is (not tied), f"{what}: {said}: transformers {'ties' if tied else 'does not tie'} and saves {words}")
+    if len(seen) == 2 and architecture not in NOT_LOADED:
+        check_file_with_both(what, architecture, seen[True], seen[False])
 
 
 chosen = sys.argv[1:]

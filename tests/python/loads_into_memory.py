@@ -18,6 +18,7 @@ import unittest
 import numpy as np
 import torch
 
+from mckpt_tests.hybrid_models import hybrid_model
 from mckpt_tests.package import PACKAGE, run  # noqa: I001
 from mckpt_tests.setting import DATA, TINY_MODEL
 
@@ -125,6 +126,13 @@ class Loads(unittest.TestCase):
                 json.dump(config | {"tie_word_embeddings": True}, f)
             with self.assertRaisesRegex(mckpt.Error, "values of its own"):
                 self.load(model, rank=0)
+
+    def test_a_pattern_is_named_where_layers_do_not_divide(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model = hybrid_model("M-M*-", os.path.join(folder, "model"))
+            with self.assertRaisesRegex(mckpt.Error, r"hybrid_pattern.* with \| at the ends of stages, such as 'M-\|M\*-'"):
+                self.load(model, rank=0, pp=2)
+            self.assertIn("embedding.word_embeddings.weight", self.load(model, rank=0, pp=2, hybrid_pattern="M-|M*-"))
 
     def test_a_cut_file_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:

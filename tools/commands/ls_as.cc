@@ -83,11 +83,7 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
   choose(choice, held);
 
   std::vector<std::string> digests;
-  if (digest) {
-    for (const std::string& pair : unlike_copies(share.model(), threads))
-      warn(flags, cat(pair, ", but should be a copy of it; the copy is not read"));
-    digests = digests_of(flags, share.model(), held, threads);
-  }
+  if (digest) digests = digests_of(flags, share.model(), held, threads);
   std::vector<ParameterMarks> marks;  // Megatron-FSDP saves none
   for (const HeldTensor& h : held)
     if (!fsdp) marks.push_back(share.marks(h));

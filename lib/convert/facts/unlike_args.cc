@@ -16,6 +16,7 @@
 #include "io/dcp/run/args.h"
 #include "io/dcp/run/run_config.h"
 #include "io/dcp/run/sizes.h"
+#include "io/dcp/run/transformer_config.h"
 #include "io/store/store.h"
 #include "mappings/config.h"
 #include "mappings/model/expand.h"
@@ -63,6 +64,15 @@ std::optional<std::string> text_of_yaml(std::string_view v) {
   return name && !v.empty() ? std::optional(std::string(v)) : std::nullopt;
 }
 
+// As Python writes them; nothing for lists and objects.
+std::optional<std::string> text_of(const JsonValue& v) {
+  if (v.is(JsonType::kNull)) return std::string(kNoValue);
+  if (v.is(JsonType::kBool)) return std::string(v.boolean("") ? kSaysTrue : kSaysFalse);
+  if (v.is(JsonType::kNumber)) return text_of_yaml(v.number(""));
+  if (v.is(JsonType::kString)) return v.string("");
+  return std::nullopt;
+}
+
 // The values that a run states of its model.
 class RunStatement {
  public:
@@ -73,14 +83,23 @@ class RunStatement {
       if (e.code() == Code::kInterrupted || e.is_of_the_moment()) throw;
       return;
     }
-    if (!args_) yaml_ = run_config_text(store);
+    if (args_) return;
+    yaml_ = run_config_text(store);
+    if (yaml_.empty()) config_ = transformer_config_of(store);
   }
 
-  bool said() const { return args_ || !yaml_.empty(); }
+  bool said() const { return args_ || !yaml_.empty() || config_; }
+  std::string_view where() const {
+    return args_ ? "the args" : yaml_.empty() ? kTransformerConfigName : kRunConfigName;
+  }
   bool is_args() const { return args_ != nullptr; }
   const PickleValue* args() const { return args_.get(); }
 
   std::optional<std::string> find(std::string_view name) const {
+    if (config_) {
+      const JsonValue* value = config_->find(name);
+      return value ? text_of(*value) : std::nullopt;
+    }
     if (!args_) {
       std::optional<std::string_view> entry = model_entry(yaml_, name);
       return entry ? text_of_yaml(*entry) : std::nullopt;
@@ -96,6 +115,7 @@ class RunStatement {
  private:
   std::shared_ptr<const PickleValue> args_;
   std::string yaml_;
+  std::optional<JsonValue> config_;
 };
 
 // One fact. `newer`: its name in newer args and in Bridge's configuration, "" if that is the same. `usual`: the
@@ -341,7 +361,7 @@ class ArgsComparison {
 UnlikeArgs unlike_args(const Store& store, const HfModel& model) {
   const RunStatement run(store);
   if (!run.said()) return {};
-  return {run.is_args() ? "the args" : kRunConfigName, ArgsComparison(store, model, run).differences()};
+  return {run.where(), ArgsComparison(store, model, run).differences()};
 }
 
 }  // namespace mckpt::impl

@@ -40,7 +40,7 @@ struct UnlikeArg {
 
 // The facts that differ, in the order of the table, and where the run says them.
 struct UnlikeArgs {
-  std::string_view where;  // "the args", "run_config.yaml"
+  std::string_view where;  // "the args", "run_config.yaml", "transformer_config.json"
   std::vector<UnlikeArg> all;
 };
 

@@ -122,13 +122,18 @@ class Chooser {
           pairs.emplace_back(copy.tensor, of.tensor);
     }
     std::vector<bool> same = have_same_bytes(store_, pairs, options_.threads);
+    std::vector<std::string_view> kept;
     for (std::size_t i = 0; i < pairs.size(); i++) {
       auto [copy, of] = pairs[i];
       bool last = i + 1 == pairs.size() || pairs[i + 1].first != copy;
       bool found = !model_.copies.empty() && model_.copies.back().first == copy;
       if (same[i] && !found) model_.copies.emplace_back(copy, of);
-      if (last && !same[i] && !found && tied() && is_head(store_.name(copy))) refuse_unlike(copy, of);
+      if (!last || same[i] || found || !tied() || !is_head(store_.name(copy))) continue;
+      if (!options_.keep_unlike_heads) refuse_unlike(copy, of);
+      model_.unlike.push_back(unlike_tie(store_.name(copy), store_.name(of)));
+      kept.push_back(store_.name(copy));
     }
+    if (!names_.empty()) names_.insert(kept.begin(), kept.end());
     erase_copies();
     note_copies();
   }

@@ -49,6 +49,9 @@ struct OwnModelOptions {
   // A model with an adapter of PEFT around it is read as its base with the adapter in it; false: its tensors
   // are those that were saved.
   bool merge_adapter = true;
+  // A head that config.json ties, with values of its own, is refused; true: it is a tensor of the model, and the result
+  // says so.
+  bool keep_unlike_heads = false;
   int threads = 1;  // that compare tied tensors
 };
 
@@ -67,7 +70,8 @@ struct OwnModel {
   ModelFolder folder;
   std::vector<OwnTensor> tensors;  // of the result, in the order in which they were saved
   std::vector<std::pair<i32, i32>>
-      copies{};  // tensors of the store that are left out, and those that they repeat
+      copies{};                       // tensors of the store that are left out, and those that they repeat
+  std::vector<std::string> unlike{};  // "lm_head.weight differs from ...": heads that were kept
   std::string section, convention;
   bool dict_taken = false;  // as in OwnNames
   std::string

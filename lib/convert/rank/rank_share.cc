@@ -7,6 +7,7 @@
 #include "convert/dialects/fsdp/run.h"
 #include "convert/open/source_model.h"
 #include "core/base/error.h"
+#include "io/file/parallel.h"
 #include "mappings/fsdp/fp8.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
@@ -20,7 +21,9 @@ namespace {
 HfModel opened(const std::string& path, HfModelOptions reading, bool values) {
   reading.shapes_only = !values;
   reading.bad_numbers = BadNumbers::kShow;
-  return open_hf_model(values ? path : folder_with_config(path, reading.files), reading);
+  HfModel model = open_hf_model(values ? path : folder_with_config(path, reading.files), reading);
+  refuse_unlike_copies(model, default_threads());
+  return model;
 }
 
 // Weights in 8 bits are bytes at run time, made by Transformer Engine.
@@ -43,7 +46,7 @@ RankShare::RankShare(const std::string& path, ShareRun run, i64 rank, ShareForm 
   const ModelMap& map = *model_.map;
   const bool fsdp = form != ShareForm::kAtRunTime;
   if (fsdp)
-    refuse_unlike_v2(run_.grid, run_.fsdp);
+    refuse_pipeline(run_.grid), refuse_unlike_v2(run_.grid, run_.fsdp);
   else if (std::string_view option = option_of_fsdp(run_.fsdp, run_.grid); !option.empty())
     throw Error(Code::kUsage, cat(option, " is for a run under Megatron-FSDP, and this one is without"))
         .help(cat("leave ", option, " out"));

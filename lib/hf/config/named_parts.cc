@@ -44,6 +44,18 @@ void one_feature_layer(const ConfigFields& c, ModelConfig&, i64) {
     throw c.unsupported("vision_feature_layer", "is not one layer").found(layer->summary());
 }
 
+// transformers' class makes the layers of the number in sliding_window_pattern if the config does not list them, which
+// it cannot do without windows: no program has such a model.
+void need_exaone_layers(const ConfigFields& c, ModelConfig&, i64) {
+  if (c.has("layer_types")) return;
+  const JsonValue* every = c.find("sliding_window_pattern");
+  const bool number =
+      every ? every->is_integer() && every->integer("") > 0 : !c.is_null("sliding_window_pattern");
+  if (number && !c.is_null("sliding_window")) return;
+  throw c.error("layer_types", "is missing, and without windows in every few layers transformers needs it")
+      .help("list the layers: \"full_attention\" for each layer of a model without windows");
+}
+
 struct Row {
   std::string_view name;
   NamedPart read;
@@ -76,6 +88,7 @@ constexpr Row kParts[] = {
     {"qwen4_layers", read_qwen4_layers},
     {"known_decoder", need_decoder},
     {"no_talker", refuse_talker},
+    {"exaone_layers", need_exaone_layers},
     {"one_feature_layer", one_feature_layer},
     {"qwen_vision", qwen_vision},
     {"qwen2_5_vision", tower<read_qwen2_5_vision>},

@@ -3,13 +3,68 @@
 // "rope_parameters"; older versions have "rope_theta" at the top and the stretching in "rope_scaling".
 #include "hf/config/run_entries.h"
 
+#include <algorithm>
 #include <initializer_list>
+#include <iterator>
+#include <string_view>
 
 #include "hf/config/fields.h"
 #include "io/json/json.h"
 
 namespace mckpt::impl {
 namespace {
+
+// The entries that transformers' class has where config.json has none. `percent` and `rotated` count wherever nothing
+// else says them; the others are of an object, which counts where the config has none, with its own base.
+struct DefaultRope {
+  std::string_view model_type;  // without "_text" behind it
+  double percent = 0;
+  i64 rotated = 0;          // rotary_dim
+  std::string_view type{};  // "": no object
+  double base = 0, factor = 0, beta_fast = 0, beta_slow = 0, mscale = 0, mscale_all_dim = 0;
+  i64 original_positions = 0;
+};
+constexpr DefaultRope kDefaultRopes[] = {
+    {.model_type = "glm4", .percent = 0.5},
+    {.model_type = "glm4_moe", .percent = 0.5},
+    {.model_type = "glm4v_moe", .percent = 0.5},
+    {.model_type = "minimax_m3_vl", .rotated = 64},
+    {.model_type = "nemotron", .percent = 0.5},
+    {.model_type = "qwen3_next", .percent = 0.25},
+    {.model_type = "qwen3_5", .percent = 0.25},
+    {.model_type = "qwen3_5_moe", .percent = 0.25},
+    {.model_type = "gpt_oss",
+     .type = "yarn",
+     .factor = 32,
+     .beta_fast = 32,
+     .beta_slow = 1,
+     .original_positions = 4096},
+    {.model_type = "ministral3",
+     .type = "yarn",
+     .base = 1000000,
+     .factor = 16,
+     .beta_fast = 32,
+     .beta_slow = 1,
+     .mscale = 1,
+     .mscale_all_dim = 1,
+     .original_positions = 16384},
+};
+
+// The type is "" where the class has none.
+DefaultRope default_rope(std::string_view model_type) {
+  constexpr std::string_view kText = "_text";
+  if (model_type.ends_with(kText)) model_type.remove_suffix(kText.size());
+  const auto* at = std::ranges::find(kDefaultRopes, model_type, &DefaultRope::model_type);
+  return at == std::end(kDefaultRopes) ? DefaultRope{} : *at;
+}
+
+void take_default(const DefaultRope& usual, RopeEntries& rope) {
+  rope.type = usual.type;
+  if (usual.base > 0) rope.base = usual.base;
+  rope.factor = usual.factor, rope.original_positions = usual.original_positions;
+  rope.beta_fast = usual.beta_fast, rope.beta_slow = usual.beta_slow;
+  rope.mscale = usual.mscale, rope.mscale_all_dim = usual.mscale_all_dim;
+}
 
 // The first of the keys that the object has; 0 if there is none.
 double real_of(const ConfigFields& c, std::initializer_list<std::string_view> keys) {
@@ -43,16 +98,21 @@ double read_base(const ConfigFields& c) {
   return list.empty() || !list[0].is(JsonType::kNumber) ? 0 : list[0].real(kKey);
 }
 
-RopeEntries read_rope(const ConfigFields& c) {
+// `model_type`: of the language model.
+RopeEntries read_rope(const ConfigFields& c, std::string_view model_type) {
+  const DefaultRope usual = default_rope(model_type);
   RopeEntries rope;
   rope.base = read_base(c);
   // MiniMax has the number of items of a head.
-  const i64 rotated = c.count_or("rotary_dim", 0), head = c.count_or("head_dim", 0);
+  const i64 rotated = c.count_or("rotary_dim", usual.rotated), head = c.count_or("head_dim", 0);
   const double share = head > 0 ? static_cast<double>(rotated) / static_cast<double>(head) : 0;
   rope.percent = c.real_or("partial_rotary_factor", share);
+  bool said = false;
   for (const char* key : {"rope_scaling", "rope_parameters"})
     if (const JsonValue* how = c.find(key); how && how->is(JsonType::kObject))
-      read_rope_object(c.object(key), rope);
+      read_rope_object(c.object(key), rope), said = true;
+  if (!said && !usual.type.empty()) take_default(usual, rope);
+  if (rope.percent == 0) rope.percent = usual.percent;
   return rope;
 }
 
@@ -89,7 +149,7 @@ RunEntries read_run_entries(const ConfigFields& top) {
   run.glu_limit = c.real_or("swiglu_limit", 0);
   for (std::string_view key : {"mlp_hidden_act", "hidden_act", "activation_function"})
     if (run.activation.empty()) run.activation = c.text_or(key, "");
-  run.rope = read_rope(c);
+  run.rope = read_rope(c, c.text_or("model_type", top.text_or("model_type", "")));
   run.router = read_router(c);
   return run;
 }

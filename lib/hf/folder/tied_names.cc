@@ -7,12 +7,16 @@
 
 #include "core/base/text.h"
 #include "core/items/shape.h"
+#include "io/store/finding.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
 namespace {
 
 using Ends = std::span<const std::string_view>;
+
+constexpr const char* kWayOn =
+    "if the model uses the tensor, set tie_word_embeddings to false in config.json; otherwise save the model without it";
 
 constexpr std::string_view kHeads[] = {"lm_head.weight", "proj_out.weight", "embed_out.weight",
                                        "output.weight"};
@@ -135,11 +139,20 @@ std::string unlike_tie(std::string_view copy, std::string_view of) {
   return cat(escaped(copy), " differs from ", escaped(of));
 }
 
+Finding unlike_tie_finding(std::string_view unlike, const std::string& folder) {
+  return {
+      .code = Code::kUnaccounted,
+      .message = cat(unlike, ", and config.json", folder.empty() ? "" : cat(" in ", escaped(folder, 4096)),
+                     " ties them: transformers 5 loads both as they are, transformers 4 takes the embedding "
+                     "for both, and conversions that need one answer refuse the model"),
+      .help = kWayOn,
+      .warning = true};
+}
+
 Error unlike_ties(std::span<const std::string> unlike, const std::string& folder) {
   Error e(Code::kUnaccounted,
           "a tensor that should be a copy of another one has values of its own, which would be lost");
-  e.each_note(unlike).help(
-      "if the model uses the tensor, set tie_word_embeddings to false in config.json; otherwise save the model without it");
+  e.each_note(unlike).help(kWayOn);
   return folder.empty() ? e : e.note(cat("config.json in ", escaped(folder, 4096), " ties them"));
 }
 

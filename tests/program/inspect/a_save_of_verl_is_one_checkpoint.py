@@ -20,7 +20,7 @@ class Verl(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         with tarfile.open(os.path.join(DATA, "newest", "M.tar.xz")) as tar:
-            tar.extractall(cls.folder.name, [m for m in tar.getmembers() if m.name.split("/")[0] in CASES], filter="data")
+            tar.extractall(cls.folder.name, [m for m in tar.getmembers() if m.name.split("/")[0] in (*CASES, "M_verl1_w2")], filter="data")
 
     @classmethod
     def tearDownClass(cls):
@@ -74,6 +74,35 @@ class Verl(unittest.TestCase):
         shutil.rmtree(os.path.join(run, "global_step_7/actor/optimizer/dist_ckpt"))
         os.mkdir(os.path.join(run, "global_step_7/actor/optimizer/dist_ckpt"))
         self.refused(run, "MC1302", "optimizer")
+
+    def test_the_configuration_of_the_run_is_compared(self):
+        for case in ("M_verl1_w2", CASES[0], CASES[2]):
+            actor = os.path.join(self.run_of(case), "global_step_7/actor")
+            assets = os.path.join(self.folder.name, case, "assets")
+            places = [actor, *(p for p in (actor + "/dist_ckpt", actor + "/model/dist_ckpt") if os.path.isdir(p))]
+            path = os.path.join(actor, "transformer_config.json")
+            with open(path) as f:
+                config = json.load(f)
+            for entries, code, status in (
+                ({}, None, 0),
+                ({"layernorm_epsilon": 3e-5}, "layernorm_epsilon is 3e-05 in transformer_config.json of the run, and 1e-05 by config.json (rms_norm_eps)", 0),
+                ({"layernorm_zero_centered_gamma": True}, "layernorm_zero_centered_gamma True, as in transformer_config.json of", 4),
+                ({"num_query_groups": 4}, "num_query_groups 4, as in transformer_config.json of", 4),
+                ({"layernorm_epsilon": 3e-5, "num_layers": "four"}, None, 0),
+                ({"layernorm_epsilon": [3e-5]}, None, 0),
+            ):
+                with open(path, "w") as f:
+                    json.dump({**config, **entries}, f)
+                for place in places:
+                    done = run_mckpt("export", place, os.path.join(self.folder.name, "out"), "--assets", assets, "--dry-run")
+                    self.assertEqual(done.returncode, status, f"{place} {entries} {done.stderr}")
+                    self.assertEqual("MC2015" in done.stderr, code is not None, f"{place} {entries} {done.stderr}")
+                    self.assertIn(code or "", done.stderr, f"{place} {entries}")
+                    told = run_mckpt("verify", place, "--assets", assets)
+                    self.assertEqual((told.returncode, "MC2015" in told.stdout), (int(status > 0), code is not None), f"{place} {entries} {told.stdout}")
+            with open(path, "w") as f:
+                f.write("[")
+            self.assertNotIn("MC2015", run_mckpt("export", actor, os.path.join(self.folder.name, "out"), "--assets", assets, "--dry-run").stderr)
 
     def test_another_layout_is_named(self):
         run = self.run_of(CASES[2])

@@ -3,9 +3,11 @@
 
 #include "core/base/notes.h"
 #include "core/base/text.h"
+#include "hf/folder/tied_names.h"
 #include "hf/model.h"
 #include "hf/model_options.h"
 #include "io/file/parallel.h"
+#include "io/store/finding.h"
 #include "mappings/family.h"
 #include "mappings/model/expand.h"
 #include "tools/answers/mappings/text.h"
@@ -21,8 +23,7 @@ void check_model(Output& out, const GlobalFlags& flags, const std::string& path,
   HfModel m = open_hf_model(path, how);
   print_notes(flags, notes_of(m));
   const std::vector<std::string> unlike = unlike_copies(m, default_threads());
-  for (const std::string& pair : unlike)
-    warn(flags, cat(pair, ", but should be a copy of it; the copy is not read"));
+  for (const std::string& pair : unlike) warn(flags, unlike_tie_finding(pair).message);
   const ModelMap& map = *m.map;
   if (out.json()) {
     AnswerJson json(out);

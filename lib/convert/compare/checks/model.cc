@@ -15,6 +15,7 @@
 #include "hf/folder/assets.h"
 #include "hf/folder/known_tensors.h"
 #include "hf/folder/model_folder.h"
+#include "hf/folder/tied_names.h"
 #include "hf/model.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/dcp/keys/bridge_adapter.h"
@@ -48,9 +49,14 @@ struct Judged {
   std::string why{};  // "": the finding says it
 };
 
+void add_unlike(std::span<const std::string> pairs, const std::string& folder, std::vector<Finding>& odd) {
+  for (const std::string& pair : pairs) odd.push_back(unlike_tie_finding(pair, folder));
+}
+
 // A safetensors folder without layers of multi-token prediction is complete, and so is any other checkpoint.
 Judged judged(const Opened& opened, std::vector<Finding>& odd) {
   const ModelFolder& folder = opened.own->folder;
+  add_unlike(opened.own->unlike, folder.around ? folder.path : "", odd);
   const std::string fault = fault_of_config(folder);
   for (const Note& n : opened.notes)
     if (n.kind == Note::Kind::kWarning && n.text != fault && n.text != kWithoutPrediction)
@@ -88,10 +94,12 @@ Judged compare_with_assets(const Store& store, const std::string& assets, const 
     odd = facts_unlike_config(*opened.sharded);
     return {.compared = true};
   }
-  return judged(
-      open_own(std::move(again),
-               {.source = store.root(), .assets = assets, .model_dict = model_dict, .threads = threads}),
-      odd);
+  return judged(open_own(std::move(again), {.source = store.root(),
+                                            .assets = assets,
+                                            .model_dict = model_dict,
+                                            .keep_unlike_heads = true,
+                                            .threads = threads}),
+                odd);
 }
 
 // A text of two config.json: up to five settings that differ.
@@ -188,10 +196,10 @@ void check_by_assets(const Store& store, const std::string& assets, const std::s
   report.add(std::move(check), std::move(odd));
 }
 
-void check_own_names(const Store& store, int threads, VerifyReport& report) {
-  std::vector<Finding> odd;
-  const Opened opened =
-      open_own(open_store(store.root(), store.opening()), {.source = store.root(), .threads = threads});
+void check_own_names(const Store& store, int threads, std::vector<Finding> odd, VerifyReport& report) {
+  const Opened opened = open_own(open_store(store.root(), store.opening()),
+                                 {.source = store.root(), .keep_unlike_heads = true, .threads = threads});
+  if (!opened.own->unlike.empty()) odd = {};  // the same tensors under the model's names
   Check check = check_of(store, judged(opened, odd), odd);
   report.add(std::move(check), std::move(odd));
 }
@@ -205,8 +213,8 @@ bool check_model_folder(const Store& store, int threads, VerifyReport& report) {
       return true;
     }
     const HfModel model = open_hf_model(store.root(), {.files = store.opening()});
-    refuse_unlike_copies(model, threads);
     std::vector<Finding> odd;
+    add_unlike(unlike_copies(model, threads), "", odd);
     if (std::string warning = map_warning(model); !warning.empty())
       odd.push_back({.code = Code::kContradiction, .message = std::move(warning), .warning = true});
     const Check::Status status = status_of(odd);

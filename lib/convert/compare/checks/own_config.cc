@@ -41,25 +41,25 @@ void check_shards(const Store& store, int threads, VerifyReport& report) {
                .warning = true}});
 }
 
-// Throws kUnaccounted for an output layer with values of its own beside the one embedding that config.json ties it
-// to. `folder`: of the config, if it is around the checkpoint.
-void refuse_unlike_head(const Store& store, const std::string& folder, int threads) {
+// A warning of an output layer with values of its own beside the one embedding that config.json ties it to.
+std::vector<Finding> unlike_head(const Store& store, const ModelFolder& folder, int threads) {
+  if (!folder.tied.value_or(false)) return {};
   std::vector<i64> heads, embeddings;
   for (i64 t = 0; t < store.tensor_count(); t++) {
     if (is_of_states(store.name(t))) continue;
     if (is_head(store.name(t))) heads.push_back(t);
     if (is_embedding(store.name(t))) embeddings.push_back(t);
   }
-  if (heads.size() != 1 || embeddings.size() != 1) return;
+  if (heads.size() != 1 || embeddings.size() != 1) return {};
   const i64 head = heads[0], embedding = embeddings[0];
   if (tie_of_names(store.name(head), store.name(embedding)) != Tie::kHead ||
       store.dtype(head) != store.dtype(embedding) ||
       !std::ranges::equal(store.dims(head), store.dims(embedding)))
-    return;
+    return {};
   const std::pair<i64, i64> pair(head, embedding);
-  if (have_same_bytes(store, std::span(&pair, 1), threads)[0]) return;
-  const std::string unlike = unlike_tie(store.name(head), store.name(embedding));
-  throw unlike_ties({&unlike, 1}, folder).file(store.root());
+  if (have_same_bytes(store, std::span(&pair, 1), threads)[0]) return {};
+  return {unlike_tie_finding(unlike_tie(store.name(head), store.name(embedding)),
+                             folder.around ? folder.path : "")};
 }
 
 // Whether the tensors are the model of the folder with the config: a DCP folder, files of ranks, all shards of a
@@ -90,13 +90,19 @@ bool has_weights(const Store& store) {
   return false;
 }
 
-// Throws what tensors of another model throw; says what could not be compared.
-void check_saved(const Store& store, int threads, VerifyReport& report) {
+void add_not_compared(std::string_view why, std::vector<Finding> odd, VerifyReport& report) {
+  Check check = not_compared(why);
+  if (!odd.empty()) check.status = status_of(odd);
+  report.add(std::move(check), std::move(odd));
+}
+
+// Throws what tensors of another model throw; says what could not be compared. `odd`: as in check_own_names().
+void check_saved(const Store& store, int threads, const std::vector<Finding>& odd, VerifyReport& report) {
   try {
-    check_own_names(store, threads, report);
+    check_own_names(store, threads, odd, report);
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted || is_of_config(e.code())) throw;
-    report.add(not_compared(e.message()), {});
+    add_not_compared(e.message(), odd, report);
   }
 }
 
@@ -111,11 +117,13 @@ void check_own_config(const Store& store, std::span<const Code> accept, int thre
     if (own_names) {
       if (store.driver().open_ended) return check_shards(store, threads, report);
       const ModelFolder folder = find_model_folder(store, store.root(), std::nullopt);
-      if (folder.tied.value_or(false)) refuse_unlike_head(store, folder.around ? folder.path : "", threads);
+      std::vector<Finding> odd = unlike_head(store, folder, threads);
       if (!folder.path.empty() && is_of_folder(store) && has_weights(store))
-        check_saved(store, threads, report);
+        check_saved(store, threads, odd, report);
       else if (!folder.path.empty() && is_beside_others(store))
-        report.add(not_compared("other torch files are beside pytorch_model.bin"), {});
+        add_not_compared("other torch files are beside pytorch_model.bin", std::move(odd), report);
+      else if (!odd.empty())
+        report.add({"model", Check::Status::kWarn, store.tensor_count(), "tensors"}, std::move(odd));
       return;
     }
     if (own_assets(store).empty()) return;

@@ -38,6 +38,7 @@ OwnModelOptions opening_of(const std::string& source, const CompareOptions& opti
           .accept = options.opening.accept,
           .apart = is_of_records,
           .complete = false,
+          .keep_unlike_heads = true,
           .threads = options.threads};
 }
 

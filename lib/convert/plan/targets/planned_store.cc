@@ -18,6 +18,7 @@
 #include "hf/model.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/write/layout.h"
+#include "io/file/parallel.h"
 #include "io/output/output_files.h"
 #include "io/store/store.h"
 #include "mappings/fsdp/layout.h"
@@ -71,7 +72,9 @@ class PlannedStore final : public Store {
 
 HfModel open_model(const std::string& path, HfModelOptions reading) {
   reading.shapes_only = true;
-  return open_hf_model(path, reading);
+  HfModel model = open_hf_model(path, reading);
+  refuse_unlike_copies(model, default_threads());
+  return model;
 }
 
 PlannedCheckpoint checkpoint_of(const HfModel& model, const RunSetup& run, const Grid& grid, DcpLayout layout,

@@ -46,6 +46,42 @@ TEST(RunEntries, TakeTheRotatedItemsOfMiniMax) {
   EXPECT_EQ(entries_of(R"({"rotary_dim": 64})").rope.percent, 0);
 }
 
+// The classes of transformers stretch the embeddings, or rotate a part of each head, without a word in the config.
+TEST(RunEntries, HaveTheDefaultOfTheClass) {
+  const RopeEntries ministral =
+      entries_of(
+          R"({"model_type": "mistral3", "text_config": {"model_type": "ministral3", "rope_theta": 5}})")
+          .rope;
+  EXPECT_EQ(ministral.type, "yarn");
+  EXPECT_EQ(ministral.base, 1e6);
+  EXPECT_EQ(ministral.factor, 16);
+  EXPECT_EQ(ministral.original_positions, 16384);
+  const RopeEntries oss = entries_of(R"({"model_type": "gpt_oss", "rope_theta": 5})").rope;
+  EXPECT_EQ(oss.type, "yarn");
+  EXPECT_EQ(oss.base, 5);
+  EXPECT_EQ(oss.factor, 32);
+  for (const char* said :
+       {R"("rope_parameters": {"rope_type": "default"})", R"("rope_scaling": {"factor": 2})"}) {
+    const RopeEntries rope =
+        entries_of(cat(R"({"model_type": "ministral3", "rope_theta": 5, )", said, "}")).rope;
+    EXPECT_NE(rope.type, "yarn");
+    EXPECT_EQ(rope.base, 5);
+    EXPECT_EQ(rope.original_positions, 0);
+  }
+  EXPECT_EQ(
+      entries_of(R"({"model_type": "qwen3_5", "text_config": {"model_type": "qwen3_5_text"}})").rope.percent,
+      0.25);
+  EXPECT_EQ(entries_of(R"({"model_type": "qwen3_next", "rope_scaling": {"type": "yarn"}})").rope.percent,
+            0.25);
+  EXPECT_EQ(entries_of(R"({"model_type": "glm4", "partial_rotary_factor": 0.75})").rope.percent, 0.75);
+  EXPECT_EQ(entries_of(R"({"model_type": "glm4_moe_lite"})").rope.percent, 0);
+  EXPECT_EQ(
+      entries_of(
+          R"({"model_type": "minimax_m3_vl", "text_config": {"model_type": "minimax_m3_vl_text", "head_dim": 128}})")
+          .rope.percent,
+      0.5);
+}
+
 TEST(RunEntries, TakeSarvamsWordForYarn) {
   for (const char* key : {"type", "rope_type"}) {
     RunEntries run = entries_of(cat(R"({"rope_theta": 10000, "rope_scaling": {")", key,

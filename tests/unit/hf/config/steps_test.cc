@@ -54,6 +54,16 @@ TEST(ConfigSteps, CountSharedExpertsUnderEitherKey) {
   EXPECT_EQ(shared(R"({"width": 5, "a": 0, "b": 0})"), 0);
 }
 
+TEST(ConfigSteps, NeedTheLayersOfExaoneWithoutWindows) {
+  constexpr ConfigStep kStep = part("exaone_layers");
+  for (const char* text : {"{}", R"({"layer_types": ["full_attention"], "sliding_window": null})",
+                           R"({"sliding_window": 4096, "sliding_window_pattern": 2})"})
+    EXPECT_EQ(refusal(text, kStep), "nothing") << text;
+  for (const char* text : {R"({"sliding_window": null})", R"({"sliding_window_pattern": null})",
+                           R"({"sliding_window_pattern": "LLLG"})", R"({"sliding_window_pattern": 0})"})
+    EXPECT_NE(refusal(text, kStep).find("'layer_types' is missing"), std::string::npos) << text;
+}
+
 TEST(ConfigSteps, ReadObjectsWithTheirDefaults) {
   static constexpr ConfigStep kInner[] = {size(kFfn, "ffn"), size(kHidden, "hidden")};
   constexpr ConfigStep kSteps[] = {inside("part", kInner, R"({"ffn": 9})")};
