@@ -26,6 +26,9 @@ bool is_dtensor(const TorchCall& r) {
          r.type.as_class().known == Known::kDTensor;
 }
 
+// Whether a call of _rebuild_from_type_v2 has more arguments than it takes, or fewer.
+bool has_odd_count(const TorchCall& r) { return r.outer_args >= 0 && r.outer_args != kFromTypeArgs; }
+
 // The field of a state that is a dict, or a tuple of a dict and something else; None if there is none.
 PickleValue state_field(PickleValue state, std::string_view name) {
   if (const PickleValue* v = state.find(name)) return *v;
@@ -174,7 +177,7 @@ bool is_torch_tensor(PickleValue v) {
   for (int depth = 0; depth < kMostWrappings; depth++) {
     TorchCall r = torch_call(v);
     if (r.function >= Known::kRebuildTensor && r.function <= Known::kRebuildQTensor) return true;
-    if (is_dtensor(r) || is_sharded_tensor(r)) return true;
+    if (is_dtensor(r) || is_sharded_tensor(r) || has_odd_count(r)) return true;
     if (r.function != Known::kRebuildParameter) return false;
     v = r.args.at(0);
     // Whatever else it is made of, read_torch_tensor() says what is wrong.
