@@ -35,6 +35,7 @@ STRICTER = {
     "one storage two types sizes",
     "parameter state list",
     "from type args list",
+    "location int",
     "untyped storage named as typed",
     "typed storage named as untyped",
     "build OD list",
@@ -343,6 +344,7 @@ for name, w in {
     "int": 0,
     "bytes": b"cpu",
     "mps": "mps",
+    "tensor": tensor(offset=1),
     "cuda x": "cuda:x",
     "cudafoo": "cudafoo",
     "npu": "npu:0",
@@ -449,7 +451,8 @@ for name, v in {"list": [1], "dict": {}, "set": R(G("builtins", "set"), [1]), "b
     case(f"{name} in a set", root={"w": tensor(), "s": R(G("builtins", "set"), [v])})
     case(f"{name} counted", root={"w": tensor(), "s": R(G("collections", "Counter"), [v])})
 for name, t in {"tensor": tensor(), "tensor out of bounds": tensor(offset=1), "tensor of a text": tensor(size="44")}.items():
-    case(f"{name} as a key", raw=b"\x80\x02}(" + emit("w") + emit(tensor()) + emit(t) + emit(1) + b"u.", root=None)
+    for what, key in {"as a key": t, "inside a key": ("a", t)}.items():
+        case(f"{name} {what}", raw=b"\x80\x02}(" + emit("w") + emit(tensor()) + emit(key) + emit(1) + b"u.", root=None)
 case("arguments read again", raw=b"\x80\x02}(" + emit("w") + emit(tensor()) + emit("s") + emit(G("torch", "Size")) + emit(((1,),)) + b"q\1R" + emit("t") + b"h\1u.", root=None)
 case("storage of a tensor's class", root={"w": tensor(st(tensor()))})
 case("storage of a storage's class", root={"w": tensor(st(st(key="0")))})
@@ -473,6 +476,7 @@ case("from type state", root={"w": R(G("torch._tensor", "_rebuild_from_type_v2")
 case("from type class none", root={"w": R(G("torch._tensor", "_rebuild_from_type_v2"), V2, None, tuple(base), {})})
 case("from type 5", root={"w": R(G("torch._tensor", "_rebuild_from_type_v2"), V2, G("torch", "Tensor"), tuple(base), {}, None)})
 case("from type 5 of a number", root={"w": tensor(), "v": R(G("torch._tensor", "_rebuild_from_type_v2"), G("torch._utils", "_rebuild_wrapper_subclass"), 1, (), {}, None)})
+case("from type 4 of a dict", root={"w": tensor(), "v": R(G("torch._tensor", "_rebuild_from_type_v2"), G("torch._utils", "_rebuild_wrapper_subclass"), {}, (), {})})
 case(
     "from type parameter",
     root={"w": R(G("torch._tensor", "_rebuild_from_type_v2"), V2, G("torch.nn.parameter", "Parameter"), tuple(base), {})},

@@ -269,16 +269,7 @@ MAKING = r"requires_grad|rebuild|set_storage|setStorage|storage|size|stride|argu
 
 def thrown_away(data, ours, theirs):
     """The pickle makes values that are not part of the one that it has: it leaves some on the stack, takes some off, or puts some into one place."""
-    for pickle in pickles_of(data):
-        text = io.StringIO()
-        try:
-            pickletools.dis(pickle, out=text)
-        except ValueError as e:
-            if "stack not empty" in str(e):
-                return True
-        if re.search(r"^ *\d+: [01] +POP", text.getvalue(), re.M):
-            return True
-    return False
+    return any(Calls(pickle).left or any(op.name in ("POP", "POP_MARK") for op, _, _ in pickletools.genops(pickle)) for pickle in pickles_of(data))
 
 
 def unsummed(archive, name):
@@ -327,8 +318,10 @@ class Calls(_Unpickler):
         super().__init__(io.BytesIO(data), encoding="latin1")
         self.calls, self.storages, self.states = [], [], []  # (name of the function, arguments), persistent ids, (name of the function, state)
         self.taken, self.reads_taken = [], False  # arguments of calls; whether one of them is read again
+        self.left = False  # whether values are left on the stack
         try:
             self.load()
+            self.left = bool(self.stack)
         except Exception:
             pass
 
@@ -376,6 +369,13 @@ def has_protocol_to_come(data, ours, theirs):
         except Exception:
             pass
     return False
+
+
+MAGIC = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19"  # the number that a file of the older form begins with
+
+
+def has_magic_behind_more(data, ours, theirs):
+    return 2 < data.find(MAGIC, 0, 64)
 
 
 def has_state_without_dict(data, ours, theirs):
@@ -448,6 +448,8 @@ Torch.rules = [
     Rule("opcodes of other writers", "mckpt", "torch's restricted unpickler has a part of Python's opcodes; mckpt has all that are data", theirs=r"Unsupported operand \d+"),
     Rule("classes", "mckpt", "a class outside torch's list of safe ones is an object without tensors, or a record with a warning",
          theirs=r"Unsupported (global|class)|was not an allowed global|not an allowed global"),
+    Rule("objects", "mckpt", "what is not a tensor is left to torch: a storage that is made by a call has no record, and its arguments are not judged",
+         theirs=r"^TypeError: torch.UntypedStorage\(\) received", also=lambda data, ours, theirs: any(str(name).endswith(".UntypedStorage") for name, _ in calls_of(data))),
     Rule("types without a storage class, in the older form", "mckpt", "torch.save writes float8 and the like so, torch.load does not read them; mckpt does",
          theirs=r"UntypedStorage' has no attribute 'dtype'", also=is_legacy),
     Rule("thrown away", "mckpt", "torch makes every tensor, also one that is not part of the value; mckpt looks at those that are", theirs=MAKING, also=thrown_away),
@@ -458,9 +460,11 @@ Torch.rules = [
          ours=r"^MC1224 .*metadata that mckpt does not know", also=has_metadata_filled_later),
     Rule("limits", "reference", "mckpt bounds memory by the size of the file: memo slots, keys, names, views that repeat a small storage", ours=r"^MC(1211|1223 .*(repeats a small storage|enormous))"),
     Rule("protocols", "reference", "torch reads past the number of a protocol that is not there yet", ours=r"^MC(1212 .*protocol|1220 .*this is not a file of torch.save)", also=has_protocol_to_come),
+    Rule("in front of the magic number", "reference", "torch unpickles the magic number of the older form, behind a mark too; mckpt knows a file by its first bytes, as every writer makes them",
+         ours=r"^MC1220 .*this is not a file of torch.save", also=has_magic_behind_more),
     Rule("a key twice", "reference", "of two entries with one key Python keeps the last", ours=r"^MC1210 .*in one dict the key"),
     Rule("types of arguments", "reference", "torch takes a number, a tuple or a bool where its writers put a text, a dict or an integer (judges/torch_refuses has the list)",
-         ours=r"^MC1210 (the metadata of a tensor is not a dict|the key of a storage is of the wrong type|.* is of the wrong type)"),
+         ours=r"^MC1210 (the metadata of a tensor is not a dict|the (key|device) of a storage is of the wrong type|.* is of the wrong type)"),
     Rule("names with NUL", "reference", "the interface for C and Python ends texts at NUL, and refuses such a name", ours=r"^MC1111 .*holds a NUL"),
     Rule("open marks", "reference", "Python takes the top of the stack though marks are open below it; no writer leaves any", ours=r"^MC1210 .*open marks on its stack"),
     Rule("quantised views", "reference", "torch's _rebuild_qtensor does not look at the bounds of the storage: it reads memory around it", ours=r"^MC1223 .*(out of the bounds|stride of a tensor is negative|offset of a tensor is negative)",
@@ -480,7 +484,7 @@ Torch.rules = [
     Rule("one rank of several", "reference", "torch has the piece of the rank that wrote the file; mckpt opens whole tensors, which one file of several does not have",
          ours=r"^MC1304 .*a hole: no chunk covers", also=has_part_of_a_tensor),
     Rule("device meshes", "reference", "torch looks at the spec of a DTensor, its mesh and its ranks where the tensor is used, not where it is loaded",
-         ours=r"^MC1210 (a device mesh names a rank|the (shape and the strides|sizes and the ranks) of a device mesh|a DTensor (has no (spec|device mesh)|does not have one placement))|^MC1303 .*chunk 0 reaches outside the tensor", also=lambda data, ours, theirs: bool(pieces(theirs))),
+         ours=r"^MC1210 (a device mesh names a rank|the (shape and the strides|sizes and the ranks) of a device mesh|a DTensor (has no (spec|device mesh)|does not have one placement|is sharded along no dimension))|^MC1303 .*chunk 0 reaches outside the tensor", also=lambda data, ours, theirs: bool(pieces(theirs))),
     Rule("sizes of device meshes", "reference", "torch computes with the sizes of a mesh where the tensor is used, not where it is loaded",
          ours=r"^MC1210 a size of a device mesh is negative", also=has_negative_mesh),
     Rule("views without items", "reference", "torch does not look at the strides of a tensor without items", ours=r"^MC1223", also=has_no_items),

@@ -198,19 +198,22 @@ u64 TorchWalk::nesting_of(PickleValue container) const {
   return sum;
 }
 
-// A tensor that is a key has no name, but torch makes it, too.
+// A tensor in a key has no name, but torch makes it, too.
 void TorchWalk::check_tensor_keys(PickleValue v) {
   if (v.is(Kind::kObject)) v = v.as_object().items;
-  for (PickleEntry e : v.entries()) {
-    if (!is_torch_tensor(e.key)) continue;
-    try {
-      for (const TorchTensor& t : read_torch_tensors(e.key, meshes_))
-        if (!t.nothing) check_torch_view(t);
-    } catch (const Error& error) {
-      Finding f = to_finding(error);
-      f.message = cat("a tensor is the key of a dict: ", f.message);
-      table_.add_finding(std::move(f));
-    }
+  for (PickleEntry e : v.entries()) check_tensor_key(e.key);
+}
+
+void TorchWalk::check_tensor_key(PickleValue key) {
+  for (PickleValue part : key.tuple()) check_tensor_key(part);
+  if (!is_torch_tensor(key)) return;
+  try {
+    for (const TorchTensor& t : read_torch_tensors(key, meshes_))
+      if (!t.nothing) check_torch_view(t);
+  } catch (const Error& error) {
+    Finding f = to_finding(error);
+    f.message = cat("a tensor is the key of a dict: ", f.message);
+    table_.add_finding(std::move(f));
   }
 }
 

@@ -40,6 +40,7 @@ class TorchWalk {
   void walk(PickleValue v);
   void walk_parts(PickleValue v);
   void check_tensor_keys(PickleValue v);
+  void check_tensor_key(PickleValue key);
   void check_keys(PickleValue dict);
   u64 nesting_of(PickleValue container) const;
   void tensor(PickleValue v);

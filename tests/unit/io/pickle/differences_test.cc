@@ -75,9 +75,9 @@ TEST(PickleDifferences, AreOfValuesAndTypesAndNotOfLines) {
 
 TEST(PickleDifferences, FindWhatIsBeyondAnyLengthAndDepth) {
   const std::string doubled = "2\x86";  // a tuple of the value twice
-  std::string one = "\x8f(cm\nC\nK\1", other = "\x8f(cm\nC\nK\2";
+  std::string one = "\x8f(K\1", other = "\x8f(K\2";
   for (int n = 0; n < 400; n++) one += doubled, other += doubled;
-  one += "R\x90.", other += "R\x90.";
+  one += "\x90.", other += "\x90.";
   EXPECT_EQ(told(one, one), "equal");
   EXPECT_NE(told(one, other), "equal");
   std::string long_one = "\x8f(", long_other = "\x8f(";

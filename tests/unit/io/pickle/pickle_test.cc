@@ -316,8 +316,6 @@ TEST(Pickle, RefusesKeysThatTakeForEverToHash) {
   std::string bomb = "})";
   for (int i = 0; i < 40; i++) bomb += "2\x86";
   EXPECT_EQ(read(bomb + "Ns."), "MC1211 a dictionary key of the pickle is nested too deep");
-  EXPECT_EQ(read("\x8f(" + bomb.substr(1) + "\x90."),
-            "MC1211 an item of a set of the pickle is nested too deep");
 }
 
 TEST(Pickle, ShowsCyclesWithoutFollowingThem) {
