@@ -238,7 +238,7 @@ constexpr ConfigStep kConfig[] = {
     size_or(member<&ModelConfig::indexer, &IndexerConfig::head_dim>, "index_head_dim", 128),
     experts("n_routed_experts", "num_local_experts"),
     size(kMoeFfn, "moe_intermediate_size"),
-    shared_experts("n_shared_experts", 1),
+    same(kSharedFfn, kMoeFfn),  // one shared expert, whatever n_shared_experts says
     set(kExpertBias, true),
     set(member<&ModelConfig::one_tensor_rank>, true),
     set(kLayersApart, true),

@@ -35,6 +35,16 @@ STRICTER = {
     "one storage two types sizes",
     "parameter state list",
     "from type args list",
+    "location int",
+    "untyped storage named as typed",
+    "typed storage named as untyped",
+    "build OD list",
+    "build OD text",
+    "build OD nothing",
+    "storage of a tensor's class",
+    "storage of a storage's class",
+    "storage of a tensor without a tensor",
+    "arguments read again",
 }
 # Objects that are not tensors and that torch's restricted loader refuses; and torch.load(weights_only=False)
 # takes the last.
@@ -285,6 +295,11 @@ for d in dts:
     case(f"v3 grad {d}", root={"w": R(V3, st(U, n=64), 0, (2,), (1,), True, OD, G("torch", d))})
 for n in range(5, 8):
     case(f"v3 {n} args", root={"w": R(V3, *[st(U, n=64), 0, (2,), (1,), False, OD, G("torch", "int32")][:n])})
+for name, v in {"none": None, "0": 0, "text": "no"}.items():
+    case(f"v3 requires_grad {name}", root={"w": R(V3, st(U, n=64), 0, (2,), (1,), v, OD, G("torch", "int32"))})
+untyped = R(V3, st(U, n=64), 0, (2,), (1,), False, OD, G("torch", "int32"))
+case("untyped storage named as typed", root={"v": untyped, "w": tensor()})
+case("typed storage named as untyped", root={"v": tensor(), "w": untyped})
 case("v3 metadata", root={"w": R(V3, st(U, n=64), 0, (2,), (1,), False, OD, G("torch", "int32"), None)})
 case("v3 typed storage", root={"w": R(V3, st(), 0, (2,), (1,), False, OD, G("torch", "int32"))})
 case("v3 dtype none", root={"w": R(V3, st(U, n=64), 0, (2,), (1,), False, OD, None)})
@@ -329,6 +344,7 @@ for name, w in {
     "int": 0,
     "bytes": b"cpu",
     "mps": "mps",
+    "tensor": tensor(offset=1),
     "cuda x": "cuda:x",
     "cudafoo": "cudafoo",
     "npu": "npu:0",
@@ -427,6 +443,21 @@ case("build on dict", root={"w": tensor(), "d": B({}, {"a": 1})})
 case("build OD", root={"w": tensor(), "d": B(OD, {"_metadata": 1})})
 for name, v in {"int": 3, "none": None, "class": G("collections", "OrderedDict"), "triples": [("a", 1, 2)]}.items():
     case(f"build OD {name}", root={"w": tensor(), "d": B(OD, v)})
+for name, v in {"list": [("a", 1)], "text": "", "nothing": (), "letters": "a"}.items():
+    case(f"build OD {name}", root={"w": tensor(), "d": B(OD, v)})
+for name, v in {"list": [1], "dict": {}, "set": R(G("builtins", "set"), [1]), "bytearray": R(G("builtins", "bytearray"), "a", "latin1"), "Counter": R(G("collections", "Counter"), {}), "text": "a"}.items():
+    case(f"{name} as a key", raw=b"\x80\x02}(" + emit("w") + emit(tensor()) + emit(v) + emit(1) + b"u.", root=None)
+    case(f"{name} inside a key", raw=b"\x80\x02}(" + emit("w") + emit(tensor()) + emit((v, 1)) + emit(1) + b"u.", root=None)
+    case(f"{name} in a set", root={"w": tensor(), "s": R(G("builtins", "set"), [v])})
+    case(f"{name} counted", root={"w": tensor(), "s": R(G("collections", "Counter"), [v])})
+for name, t in {"tensor": tensor(), "tensor out of bounds": tensor(offset=1), "tensor of a text": tensor(size="44")}.items():
+    for what, key in {"as a key": t, "inside a key": ("a", t)}.items():
+        case(f"{name} {what}", raw=b"\x80\x02}(" + emit("w") + emit(tensor()) + emit(key) + emit(1) + b"u.", root=None)
+case("arguments read again", raw=b"\x80\x02}(" + emit("w") + emit(tensor()) + emit("s") + emit(G("torch", "Size")) + emit(((1,),)) + b"q\1R" + emit("t") + b"h\1u.", root=None)
+case("storage of a tensor's class", root={"w": tensor(st(tensor()))})
+case("storage of a storage's class", root={"w": tensor(st(st(key="0")))})
+for name, o in {"tensor": tensor(), "call": R(G("collections", "OrderedDict"))}.items():
+    case(f"storage of a {name} without a tensor", root={"w": tensor(), "s": st(o, "1", n=16)}, data={"data/0": bytes(64), "data/1": bytes(64)})
 for name in ["FloatStorage", "float32", "strided", "per_tensor_affine"]:
     case(f"call of {name}", root={"w": tensor(), "d": R(G("torch", name))})
 case("a tensor that cannot be made as hooks", root={"w": tensor(hooks=R(V2))})
@@ -443,6 +474,9 @@ case("from type old module", root={"w": R(G("torch.tensor", "_rebuild_from_type_
 case("from type args list", root={"w": R(G("torch._tensor", "_rebuild_from_type_v2"), V2, G("torch", "Tensor"), base, {})})
 case("from type state", root={"w": R(G("torch._tensor", "_rebuild_from_type_v2"), V2, G("torch", "Tensor"), tuple(base), {"a": 1})})
 case("from type class none", root={"w": R(G("torch._tensor", "_rebuild_from_type_v2"), V2, None, tuple(base), {})})
+case("from type 5", root={"w": R(G("torch._tensor", "_rebuild_from_type_v2"), V2, G("torch", "Tensor"), tuple(base), {}, None)})
+case("from type 5 of a number", root={"w": tensor(), "v": R(G("torch._tensor", "_rebuild_from_type_v2"), G("torch._utils", "_rebuild_wrapper_subclass"), 1, (), {}, None)})
+case("from type 4 of a dict", root={"w": tensor(), "v": R(G("torch._tensor", "_rebuild_from_type_v2"), G("torch._utils", "_rebuild_wrapper_subclass"), {}, (), {})})
 case(
     "from type parameter",
     root={"w": R(G("torch._tensor", "_rebuild_from_type_v2"), V2, G("torch.nn.parameter", "Parameter"), tuple(base), {})},
@@ -460,6 +494,8 @@ def judged(args):
     findings = [f["message"] for f in json.loads(run.stdout)["findings"]]
     if refusal and run.returncode == 0 and name not in NO_TENSORS:
         return f"{name}: sound, but torch refuses it: {refusal}"
+    if not refusal and run.returncode == 0 and name in STRICTER:
+        return f"{name}: sound, but mckpt was stricter than torch"
     if not refusal and run.returncode == 1 and name not in STRICTER:
         return f"{name}: torch loads it, but: {findings}"
     return ""

@@ -153,6 +153,10 @@ for model in ("qwen3_5_moe", "qwen3_5_moe_text"):
     config = golden_config(model)
     config.get("text_config", config).update(decoder_sparse_step=2, mlp_only_layers=[0])
     check(model + ", with entries of Qwen3-Next", config)
+# Classes with one shared expert, whatever the entry says.
+for shared in (0, 2):
+    for config in (next(c for c in TINY if c["model_type"] == "deepseek_v4"), golden_config("nemotron_h_moe")):
+        check(f"{config['model_type']}, n_shared_experts {shared}", {**config, "n_shared_experts": shared})
 check_refused("qwen3_vl, biases of attention", changed("qwen3_vl", attention_bias=True), "attention_bias")
 check_refused("qwen3_moe, biases of attention", changed("qwen3_moe", attention_bias=True), "attention_bias")
 

@@ -70,14 +70,14 @@ void read_mamba(const ConfigFields& c, MambaConfig& mamba) {
     throw c.unsupported("use_conv_bias", "is false; Megatron's Mamba has that bias");
 }
 
-// The experts of the E layers, with an optional latent size and a shared expert.
+// The experts of the E layers, with an optional latent size and a shared expert, whose width counts alone:
+// no class reads n_shared_experts.
 void read_hybrid_experts(const ConfigFields& c, ModelConfig& m) {
   constexpr std::string_view kKeys[] = {"n_routed_experts", "num_local_experts"};
   m.moe.experts = read_experts(c, kKeys);
   m.moe.ffn = c.size("moe_intermediate_size");
   m.moe.latent = c.count_or("moe_latent_size", 0);
-  if (c.count_or("n_shared_experts", 1) > 0)
-    m.moe.shared_ffn = c.count_or("moe_shared_expert_intermediate_size", 7688);
+  m.moe.shared_ffn = c.count_or("moe_shared_expert_intermediate_size", 7688);
   m.moe.expert_bias = true;
   check_layer_experts(c, m);
 }

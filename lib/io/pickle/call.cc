@@ -6,6 +6,7 @@
 //   _codecs encode, ("\xff", "latin1")       ->  bytes
 //   torch._utils _rebuild_tensor_v2, (...)   ->  object {type, args}: io/torch reads it as a tensor
 //   os system, ("...",)                      ->  object {type, args}, and a note that this is unsafe
+#include <algorithm>
 #include <array>
 
 #include "core/base/error.h"
@@ -16,6 +17,7 @@ namespace mckpt::impl {
 namespace {
 
 constexpr std::size_t kMostClasses = 10'000;
+constexpr int kMostHashed = 1000, kDeepestHashed = 8;  // of the values of one key
 
 // Whether objects of the class may be filled like a dict or a list: its base class may be one. A deque with a
 // greatest length is such an object.
@@ -87,6 +89,9 @@ PickleValue PickleMachine::construct(PickleClass& c, PickleValue args) {
       break;
     case Known::kMake:
       return make_object(c, args);
+    case Known::kDictLike:  // Counter(["a", "a", "b"]) makes keys of items
+      for (PickleValue item : args.at(0).items()) check_key(item);
+      return arena_.object(Kind::kObject, &c, args);
     default:
       return arena_.object(Kind::kObject, &c, args);
   }
@@ -106,8 +111,9 @@ PickleValue PickleMachine::make_sequence(Known known, PickleValue args) {
   std::vector<PickleValue> items(from.items().begin(), from.items().end());
   share_all(items);
   if (known == Known::kTuple) return arena_.tuple(items);
-  PickleValue out = arena_.container(known == Known::kList ? Kind::kList : Kind::kSet);
-  arena_.append(out, items);
+  const Kind kind = known == Known::kList ? Kind::kList : Kind::kSet;
+  PickleValue out = arena_.container(kind);
+  add_items(out, items, kind);
   return out;
 }
 
@@ -266,23 +272,38 @@ PickleValue PickleMachine::items_of(PickleValue target, Kind kind) {
 void PickleMachine::set_entries(PickleValue target, std::span<const PickleValue> kv) {
   if (kv.size() % 2 != 0) fail("a dict is filled with a key that has no value");
   PickleValue dict = items_of(target, Kind::kDict);
-  for (std::size_t i = 0; i < kv.size(); i += 2) {
-    int left = 1000;
-    if (!kv[i].is(Kind::kText)) check_key(kv[i], 8, left);
-  }
+  for (std::size_t i = 0; i < kv.size(); i += 2) check_key(kv[i]);
   arena_.append(dict, kv);
 }
 
 void PickleMachine::add_items(PickleValue target, std::span<const PickleValue> items, Kind kind) {
-  arena_.append(items_of(target, kind), items);
+  PickleValue to = items_of(target, kind);
+  if (kind == Kind::kSet)
+    for (PickleValue item : items) {
+      int left = kMostHashed;
+      check_hash(item, "an item of a set", kDeepestHashed, left);
+    }
+  arena_.append(to, items);
 }
 
 // Python would hash the key, which can take for ever on tuples of shared tuples, so such keys are refused.
-void PickleMachine::check_key(PickleValue key, int depth, int& left) const {
-  if (depth == 0 || left-- == 0)
+void PickleMachine::check_key(PickleValue key) const {
+  int left = kMostHashed;
+  if (!key.is(Kind::kText) && !check_hash(key, "a dictionary key", kDeepestHashed, left))
     throw Error(Code::kPickleLimit, "a dictionary key of the pickle is nested too deep").offset(opcode_at());
-  if (key.is(Kind::kList) || key.is(Kind::kDict)) fail(cat("a dictionary key is ", kind_name(key.kind())));
-  for (PickleValue v : key.tuple()) check_key(v, depth - 1, left);
+}
+
+// Python has no hash of what can change: of lists, dicts, sets that are not frozen, byte arrays. False: not all of the
+// value was looked at.
+bool PickleMachine::check_hash(PickleValue v, std::string_view what, int depth, int& left) const {
+  if (depth == 0 || left-- == 0) return false;
+  if (v.is(Kind::kList) || v.is(Kind::kDict) || (v.is(Kind::kSet) && !v.is_second_type()))
+    fail(cat(what, " is ", kind_name(v.kind())));
+  if (v.is(Kind::kBytes) && v.is_second_type()) fail(cat(what, " is a bytearray"));
+  if (v.is(Kind::kObject) && v.as_object().type->known == Known::kDictLike)
+    fail(cat(what, " is a ", v.as_object().type->name));
+  return std::ranges::all_of(v.tuple(),
+                             [&](PickleValue part) { return check_hash(part, what, depth - 1, left); });
 }
 
 // A persistent id names data outside the pickle; the only kind there is, is a tensor's storage: ('storage',

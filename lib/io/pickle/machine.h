@@ -223,7 +223,8 @@ class PickleMachine {
   void set_entries(PickleValue target, std::span<const PickleValue> keys_and_values);
   void add_items(PickleValue target, std::span<const PickleValue> items, Kind kind);
   PickleValue items_of(PickleValue target, Kind kind);
-  void check_key(PickleValue key, int depth, int& left) const;
+  void check_key(PickleValue key) const;
+  bool check_hash(PickleValue v, std::string_view what, int depth, int& left) const;
   PickleValue storage(PickleValue id);
 
   // Objects that are not made before somebody asks for them (records.cc).

@@ -107,6 +107,9 @@ void check_entry(const ZipEntry& e, const CommonFields& common, u32 attributes, 
     throw_unsupported(e, "has the attribute of a folder", offset);
   if ((attributes >> 16 & kModeMask) == kLinkMode)
     throw_unsupported(e, "has the attribute of a symlink", offset);
+  if (e.bytes > 0 && e.stored_bytes == 0 && e.deflated)
+    throw_bad_zip(cat("the compressed record '", escaped(e.name), "' of ", e.bytes, " bytes has no bytes"),
+                  offset);
   if (!e.deflated && e.bytes != e.stored_bytes)
     throw_bad_zip(
         cat("the stored record '", escaped(e.name), "' has two sizes, ", e.bytes, " and ", e.stored_bytes),

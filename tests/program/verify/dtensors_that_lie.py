@@ -15,10 +15,10 @@ def shard(dim):
     return name("torch.distributed.tensor.placement_types", "Shard") + tuple_of(number(dim)) + b"\x81"
 
 
-def dtensor(local, sizes, strides, mesh, placements):
+def dtensor(local, sizes, strides, mesh, placements, front=b""):
     spec = made("torch.distributed.tensor._dtensor_spec", "DTensorSpec", mesh=mesh, placements=tuple_of(*placements))
     state = b"}(" + text("_local_tensor") + local + text("_spec") + spec + b"u"
-    return wrapper(name("torch.distributed.tensor", "DTensor"), sizes, strides, state)
+    return wrapper(name("torch.distributed.tensor", "DTensor"), sizes, strides, front + state + b"\x86" if front else state)
 
 
 def expect(what, command, path, status, *words):
@@ -85,5 +85,18 @@ with tempfile.TemporaryDirectory(prefix="mckpt_dtensors_") as scratch:
         else:
             expect("groups that do not fit", "verify", folder, 1, "do not fit together")
 
-print("\n".join(failures) or "7 kinds of files judged")
+    # The fields of a class with slots, behind a dict that is None, empty, or of another empty type; and a mesh of a negative size.
+    whole = made("torch.distributed.device_mesh", "DeviceMesh", _flatten_mesh_list=tuple_of(number(0)), mesh=tensor("1", [1], [1], "LongStorage"))
+    layout = made("torch.distributed._mesh_layout", "_MeshLayout", shape=tuple_of(number(-1)), stride=tuple_of(number(1)))
+    negative = made("torch.distributed.device_mesh", "DeviceMesh", _layout=layout, _flatten_rank_map=tuple_of(number(0)))
+    path = os.path.join(scratch, "state.pt")
+    for front in (b"N", b"}", b")", b"]"):
+        save(path, dtensor(tensor("0", [4], [1]), [4], [1], whole, [shard(0)], front), _0=bytes(16), _1=bytes(8))
+        expect(f"fields behind {front}", "verify", path, 0)
+        if "(attributes)" in (listed := run_mckpt("ls", path).stdout):
+            failures.append(f"fields behind {front} are listed as attributes: {listed}")
+    save(path, dtensor(tensor("0", [4], [1]), [4], [1], negative, [shard(0)]), _0=bytes(16))
+    expect("a mesh of -1 ranks", "verify", path, 1, "a size of a device mesh is negative", "[-1]")
+
+print("\n".join(failures) or "12 kinds of files judged")
 sys.exit(bool(failures))

@@ -19,6 +19,14 @@ def _entries(data, at, count, front):
     return out, at
 
 
+def record_names(data):
+    """The names in the directory, as far as it can be read."""
+    entries, at = [], data.find(b"PK\1\2")
+    while (found := _entries(data, at, 1, 0))[0]:
+        entries, at = entries + found[0], found[1]
+    return [entry[0].decode("utf-8", "replace") for entry in entries]
+
+
 def irregular_entry(data, entry, end, summed):
     """The oddity of one record, and where it ends. `summed`: some record of the archive has a checksum; torch can write all of them without."""
     name, flags, method, crc, stored, size, attributes, at, disk, extra = entry

@@ -11,12 +11,12 @@ import re
 import struct
 import time
 import zipfile
-from pickle import BUILD, NEWOBJ, REDUCE, _Unpickler
+from pickle import BINGET, BUILD, GET, LONG_BINGET, NEWOBJ, REDUCE, _Unpickler
 from typing import Callable
 
 from mckpt_tests import mutated
 from mckpt_tests.mutated_runs import OURS, THEIRS
-from mckpt_tests.odd_archives import irregular_zip
+from mckpt_tests.odd_archives import irregular_zip, record_names
 from mckpt_tests.setting import DATA
 
 
@@ -166,22 +166,26 @@ Safetensors.rules = [
 # ---- torch
 
 
-def ways(value, way=(), depth=0):
-    """The tensors below a value, with the keys that lead to each."""
+def ways(value, way=(), above=()):
+    """The tensors below a value, with the keys that lead to each. A container that is in itself is entered once."""
     import torch
     if isinstance(value, torch.Tensor):
         yield way, value
-    elif depth > 600 or isinstance(value, torch.Size):
+    if len(above) > 600 or isinstance(value, torch.Size) or id(value) in above:
         return
-    elif isinstance(value, dict):
+    above = (*above, id(value))
+    if isinstance(value, dict):
         for key, item in value.items():
-            yield from ways(item, (*way, key), depth + 1)
+            yield from ways(item, (*way, key), above)
     elif isinstance(value, (list, tuple)):
         for i, item in enumerate(value):
-            yield from ways(item, (*way, i), depth + 1)
+            yield from ways(item, (*way, i), above)
     elif isinstance(value, (set, frozenset)):
         for item in value:
-            yield from ways(item, (*way, None), depth + 1)
+            yield from ways(item, (*way, None), above)
+    if isinstance(value, (collections.OrderedDict, torch.Tensor)):
+        for key, item in vars(value).items():
+            yield from ways(item, (*way, "(attributes)", key), above)
 
 
 def row_of(t):
@@ -265,16 +269,7 @@ MAKING = r"requires_grad|rebuild|set_storage|setStorage|storage|size|stride|argu
 
 def thrown_away(data, ours, theirs):
     """The pickle makes values that are not part of the one that it has: it leaves some on the stack, takes some off, or puts some into one place."""
-    for pickle in pickles_of(data):
-        text = io.StringIO()
-        try:
-            pickletools.dis(pickle, out=text)
-        except ValueError as e:
-            if "stack not empty" in str(e):
-                return True
-        if re.search(r"^ *\d+: [01] +POP", text.getvalue(), re.M):
-            return True
-    return False
+    return any(Calls(pickle).left or any(op.name in ("POP", "POP_MARK") for op, _, _ in pickletools.genops(pickle)) for pickle in pickles_of(data))
 
 
 def unsummed(archive, name):
@@ -308,14 +303,25 @@ class Made(dict):
     __hash__ = object.__hash__
 
 
+def reading(opcode):
+    """The handler of an opcode that reads the memo: Calls notes arguments of calls among what it reads."""
+    def get(self):
+        _Unpickler.dispatch[opcode](self)
+        self.reads_taken |= self.stack[-1] != () and any(self.stack[-1] is args for args in self.taken)
+    return get
+
+
 class Calls(_Unpickler):
     """Notes the calls of a pickle and the storages that it names, up to where it ends or breaks. Nothing is imported or called."""
 
     def __init__(self, data):
         super().__init__(io.BytesIO(data), encoding="latin1")
-        self.calls, self.storages = [], []  # (name of the function, arguments), persistent ids
+        self.calls, self.storages, self.states = [], [], []  # (name of the function, arguments), persistent ids, (name of the function, state)
+        self.taken, self.reads_taken = [], False  # arguments of calls; whether one of them is read again
+        self.left = False  # whether values are left on the stack
         try:
             self.load()
+            self.left = bool(self.stack)
         except Exception:
             pass
 
@@ -328,15 +334,18 @@ class Calls(_Unpickler):
 
     def call(self):
         args = self.stack.pop()
+        self.taken.append(args)
         if isinstance(args, tuple):
             args = tuple(dict(arg) if isinstance(arg, dict) else arg for arg in args)  # as they are now
         self.calls.append((self.stack[-1], args))
         self.stack[-1] = Made()
+        self.stack[-1].maker = self.calls[-1][0]
 
     def build(self):
-        self.stack.pop()
+        state = self.stack.pop()
+        self.states.append((getattr(self.stack[-1], "maker", None), state))
 
-    dispatch = _Unpickler.dispatch | {REDUCE[0]: call, NEWOBJ[0]: call, BUILD[0]: build}
+    dispatch = _Unpickler.dispatch | {REDUCE[0]: call, NEWOBJ[0]: call, BUILD[0]: build} | {op[0]: reading(op[0]) for op in (GET, BINGET, LONG_BINGET)}
 
 
 def calls_of(data):
@@ -352,6 +361,40 @@ def has_storage_named_in_two_ways(data, ours, theirs):
     return any(len(named) > 1 for named in ways.values())
 
 
+def has_protocol_to_come(data, ours, theirs):
+    for pickle in pickles_of(data) or [data]:
+        try:
+            if any(op.name == "PROTO" and number > 5 for op, number, _ in pickletools.genops(pickle)):
+                return True
+        except Exception:
+            pass
+    return False
+
+
+MAGIC = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19"  # the number that a file of the older form begins with
+
+
+def has_magic_behind_more(data, ours, theirs):
+    return 2 < data.find(MAGIC, 0, 64)
+
+
+def has_state_without_dict(data, ours, theirs):
+    return any(maker == "collections.OrderedDict" and not isinstance(state, dict) for pickle in pickles_of(data) for maker, state in Calls(pickle).states)
+
+
+def has_negative_mesh(data, ours, theirs):
+    layouts = (state for pickle in pickles_of(data) for maker, state in Calls(pickle).states if str(maker).startswith("torch.distributed._mesh_layout."))
+    return any(isinstance(state, dict) and "-" in repr((state.get("shape"), state.get("axes"))) for state in layouts)
+
+
+def has_storage_without_class(data, ours, theirs):
+    return any(isinstance(pid, tuple) and not isinstance(pid[1], str) for pickle in pickles_of(data) for pid in Calls(pickle).storages)
+
+
+def has_arguments_read_again(data, ours, theirs):
+    return any(Calls(pickle).reads_taken for pickle in pickles_of(data))
+
+
 def has_call_without_tuple(data, ours, theirs):
     return any(not isinstance(args, tuple) for _, args in calls_of(data))
 
@@ -365,11 +408,8 @@ LOOKED_FOR = {"byteorder", "data.pkl", "version", ".data/version", ".data/serial
 
 
 def has_record_in_capitals(data, ours, theirs):
-    try:
-        names = zipfile.ZipFile(io.BytesIO(data)).namelist()
-    except Exception:
-        return False
-    top = names[0].split("/")[0]
+    names = record_names(data)
+    top = names[0].split("/")[0] if names else ""
     return any(part != part.lower() and part.lower() in LOOKED_FOR for part in (name.removeprefix(f"{top}/") for name in names))
 
 
@@ -408,6 +448,8 @@ Torch.rules = [
     Rule("opcodes of other writers", "mckpt", "torch's restricted unpickler has a part of Python's opcodes; mckpt has all that are data", theirs=r"Unsupported operand \d+"),
     Rule("classes", "mckpt", "a class outside torch's list of safe ones is an object without tensors, or a record with a warning",
          theirs=r"Unsupported (global|class)|was not an allowed global|not an allowed global"),
+    Rule("objects", "mckpt", "what is not a tensor is left to torch: a storage that is made by a call has no record, and its arguments are not judged",
+         theirs=r"^TypeError: torch.UntypedStorage\(\) received", also=lambda data, ours, theirs: any(str(name).endswith(".UntypedStorage") for name, _ in calls_of(data))),
     Rule("types without a storage class, in the older form", "mckpt", "torch.save writes float8 and the like so, torch.load does not read them; mckpt does",
          theirs=r"UntypedStorage' has no attribute 'dtype'", also=is_legacy),
     Rule("thrown away", "mckpt", "torch makes every tensor, also one that is not part of the value; mckpt looks at those that are", theirs=MAKING, also=thrown_away),
@@ -417,16 +459,24 @@ Torch.rules = [
     Rule("metadata that is filled later", "reference", "torch looks at the metadata of a tensor while the dict is empty; no writer names one that is filled behind",
          ours=r"^MC1224 .*metadata that mckpt does not know", also=has_metadata_filled_later),
     Rule("limits", "reference", "mckpt bounds memory by the size of the file: memo slots, keys, names, views that repeat a small storage", ours=r"^MC(1211|1223 .*(repeats a small storage|enormous))"),
-    Rule("protocols", "reference", "torch reads past the number of a protocol that is not there yet", ours=r"^MC(1212 .*protocol|1220 .*this is not a file of torch.save)", also=lambda data, ours, theirs: re.search(rb"\x80[\x06-\xff]", data)),
+    Rule("protocols", "reference", "torch reads past the number of a protocol that is not there yet", ours=r"^MC(1212 .*protocol|1220 .*this is not a file of torch.save)", also=has_protocol_to_come),
+    Rule("in front of the magic number", "reference", "torch unpickles the magic number of the older form, behind a mark too; mckpt knows a file by its first bytes, as every writer makes them",
+         ours=r"^MC1220 .*this is not a file of torch.save", also=has_magic_behind_more),
     Rule("a key twice", "reference", "of two entries with one key Python keeps the last", ours=r"^MC1210 .*in one dict the key"),
     Rule("types of arguments", "reference", "torch takes a number, a tuple or a bool where its writers put a text, a dict or an integer (judges/torch_refuses has the list)",
-         ours=r"^MC1210 (the metadata of a tensor is not a dict|the key of a storage is of the wrong type|.* is of the wrong type)"),
+         ours=r"^MC1210 (the metadata of a tensor is not a dict|the (key|device) of a storage is of the wrong type|.* is of the wrong type)"),
     Rule("names with NUL", "reference", "the interface for C and Python ends texts at NUL, and refuses such a name", ours=r"^MC1111 .*holds a NUL"),
     Rule("open marks", "reference", "Python takes the top of the stack though marks are open below it; no writer leaves any", ours=r"^MC1210 .*open marks on its stack"),
     Rule("quantised views", "reference", "torch's _rebuild_qtensor does not look at the bounds of the storage: it reads memory around it", ours=r"^MC1223 .*(out of the bounds|stride of a tensor is negative|offset of a tensor is negative)",
          also=has_quantised),
+    Rule("storages without a class", "reference", "torch asks what stands for the class of a storage for a dtype, which tensors and other storages have too; no writer puts them there",
+         ours=r"^MC1222 a storage is of a class that mckpt does not know", also=has_storage_without_class),
     Rule("a storage named again", "reference", "torch looks at the first name of a storage alone; a second one may have another size or type, or be none. No writer makes such a file",
-         ours=r"^MC1222 .*(two data types|two sizes|size of a storage is negative|a storage is of a class)|^MC1223 .*out of the bounds", also=has_storage_named_in_two_ways),
+         ours=r"^MC1222 .*(two data types|two sizes|size of a storage is negative|a storage is of a class)|^MC1223 .*out of the bounds|^MC0101 the size of a tensor in bytes", also=has_storage_named_in_two_ways),
+    Rule("states of dicts", "reference", "torch gives an OrderedDict as attributes whatever dict.update takes: nothing, pairs, texts of two letters; writers give a dict",
+         ours=r"^MC1210 .*BUILD gives a dict attributes that are no dict", also=has_state_without_dict),
+    Rule("arguments read again", "reference", "mckpt frees the arguments of calls that make dicts, lists, sets, sizes and bytes; picklers make them for the one call and read them never again",
+         ours=r"^MC1210 .*of the memo is read after its value was taken out", also=has_arguments_read_again),
     Rule("calls without a tuple", "reference", "torch calls a function with the items of a list or the keys of a dict; Python's pickle module refuses them as mckpt does",
          ours=r"^MC1210 .*the arguments of a call are", also=has_call_without_tuple),
     Rule("no strides", "reference", "an empty stride, or none, is that of one block for torch; no writer makes it",
@@ -434,7 +484,9 @@ Torch.rules = [
     Rule("one rank of several", "reference", "torch has the piece of the rank that wrote the file; mckpt opens whole tensors, which one file of several does not have",
          ours=r"^MC1304 .*a hole: no chunk covers", also=has_part_of_a_tensor),
     Rule("device meshes", "reference", "torch looks at the spec of a DTensor, its mesh and its ranks where the tensor is used, not where it is loaded",
-         ours=r"^MC1210 (a device mesh names a rank|the (shape and the strides|sizes and the ranks) of a device mesh|a DTensor (has no (spec|device mesh)|does not have one placement))|^MC1303 .*chunk 0 reaches outside the tensor", also=lambda data, ours, theirs: bool(pieces(theirs))),
+         ours=r"^MC1210 (a device mesh names a rank|the (shape and the strides|sizes and the ranks) of a device mesh|a DTensor (has no (spec|device mesh)|does not have one placement|is sharded along no dimension))|^MC1303 .*chunk 0 reaches outside the tensor", also=lambda data, ours, theirs: bool(pieces(theirs))),
+    Rule("sizes of device meshes", "reference", "torch computes with the sizes of a mesh where the tensor is used, not where it is loaded",
+         ours=r"^MC1210 a size of a device mesh is negative", also=has_negative_mesh),
     Rule("views without items", "reference", "torch does not look at the strides of a tensor without items", ours=r"^MC1223", also=has_no_items),
     Rule("storages of the older form", "reference", "torch returns memory that was never written for a storage that the file does not have, and takes sizes as they come",
          ours=r"^MC(1222|1220 .*the legacy torch file)", also=is_legacy),

@@ -47,11 +47,15 @@ class Collector {
 
   // A dict, or two of them where the class has slots. Classes may give themselves any other state.
   void state(const TorchCall& r, PickleValue v) {
-    auto is_fields = [](PickleValue part) { return part.is_none() || part.is(Kind::kDict); };
+    // Python takes whatever is empty for no fields.
+    auto is_none = [](PickleValue part) {
+      return part.is_none() || ((part.is(Kind::kTuple) || part.is(Kind::kList)) && part.size() == 0);
+    };
+    auto is_fields = [&](PickleValue part) { return is_none(part) || part.is(Kind::kDict); };
     const bool pair = v.is(Kind::kTuple) && v.size() == 2 && is_fields(v.at(0)) && is_fields(v.at(1));
     if (!pair) return fields(r, v);
-    fields(r, v.at(0));
-    fields(r, v.at(1));
+    for (PickleValue part : v.tuple())
+      if (!is_none(part)) fields(r, part);
   }
 
   // Each attribute stands for itself, whatever else the tensor carries: equal ones have equal names on both sides

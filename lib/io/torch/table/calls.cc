@@ -45,6 +45,11 @@ void check_count(i64 found, i64 least, i64 most) {
       .found(found);
 }
 
+// The newest of the functions takes None for false.
+bool is_gradient(Known function, PickleValue v) {
+  return v.is(Kind::kBool) || (v.is_none() && function == Known::kRebuildTensorV3);
+}
+
 bool is_dict_or_none(PickleValue v) { return v.is_none() || v.is(Kind::kDict); }
 
 // Python's attributes of a parameter: a dict, or a tuple of a dict and the slots.
@@ -98,13 +103,13 @@ PickleValue backward_hooks(const TorchCall& call) {
 
 void check_torch_call(const TorchCall& call) {
   if (call.outer_args >= 0) {
-    check_count(call.outer_args, 4, 4);
+    check_count(call.outer_args, kFromTypeArgs, kFromTypeArgs);
     if (!call.type.is(Kind::kClass))
       throw refused("the class of a tensor is not a class").found(pickle_line(call.type, 60));
   }
   Signature signature = signature_of(call);
   check_count(call.args.size(), signature.least, signature.most);
-  if (signature.gradient >= 0 && !call.args.at(signature.gradient).is(Kind::kBool))
+  if (signature.gradient >= 0 && !is_gradient(call.function, call.args.at(signature.gradient)))
     throw refused("requires_grad of a tensor is not a bool")
         .found(pickle_line(call.args.at(signature.gradient), 60));
   if (call.function == Known::kRebuildQTensor) check_quantizer(call.args.at(4));
@@ -113,7 +118,7 @@ void check_torch_call(const TorchCall& call) {
 
 void check_gradient(const TorchCall& call, DType dtype) {
   i64 at = signature_of(call).gradient;
-  if (at < 0 || !call.args.at(at).as_bool()) return;
+  if (at < 0 || call.args.at(at).is_none() || !call.args.at(at).as_bool()) return;
   DTypeKind kind = dtype_info(dtype).kind;
   if (kind != DTypeKind::kFloat && kind != DTypeKind::kComplex)
     throw refused("a tensor requires a gradient, which its type cannot have").found(dtype_name(dtype));

@@ -21,6 +21,8 @@ struct TorchCall {
   i64 outer_args = -1;     // how many _rebuild_from_type_v2 was given, where it is the caller
 };
 
+constexpr i64 kFromTypeArgs = 4;  // of _rebuild_from_type_v2
+
 // kNothing for a value that is not such a call.
 TorchCall torch_call(PickleValue v);
 

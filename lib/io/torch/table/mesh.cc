@@ -75,6 +75,8 @@ class MeshLayout {
   void add(PickleValue shape, PickleValue stride) {
     Axis axis{spec_integers(shape), spec_integers(stride)};
     if (axis.sizes.size() != axis.strides.size()) throw unfit();
+    if (std::ranges::any_of(axis.sizes, [](i64 size) { return size < 0; }))
+      throw Error(Code::kBadPickle, "a size of a device mesh is negative").found(dims_to_string(axis.sizes));
     mesh_sizes_.push_back(Shape(axis.sizes).items());
     axes_.push_back(std::move(axis));
   }

@@ -24,10 +24,9 @@ i64 extent_items(const TorchTensor& t) {
 }
 
 // torch gives a storage the type that it is named with first, and refuses to save one under two, unless it has no
-// bytes. An untyped storage is of bytes.
+// bytes. An untyped storage is of uint8.
 void check_one_type(const TorchStorage& storage, DType seen) {
-  if (storage.dtype == seen || storage.dtype == DType::kU8 || seen == DType::kU8) return;
-  if (storage.bytes == 0) return;
+  if (storage.dtype == seen || storage.bytes == 0) return;
   throw Error(Code::kBadStorage,
               cat("the pickle gives the storage '", escaped(storage.key), "' two data types (mismatch)"))
       .expected(std::string(dtype_name(seen)))

@@ -26,6 +26,12 @@ bool is_dtensor(const TorchCall& r) {
          r.type.as_class().known == Known::kDTensor;
 }
 
+// Whether a call of _rebuild_from_type_v2 cannot be: it has more arguments than it takes, or fewer, or no class.
+bool is_odd_call(const TorchCall& r) {
+  const bool is_class = r.type.is(Kind::kClass) || r.type.is(Kind::kObject);
+  return r.outer_args >= 0 && (r.outer_args != kFromTypeArgs || !is_class);
+}
+
 // The field of a state that is a dict, or a tuple of a dict and something else; None if there is none.
 PickleValue state_field(PickleValue state, std::string_view name) {
   if (const PickleValue* v = state.find(name)) return *v;
@@ -174,7 +180,7 @@ bool is_torch_tensor(PickleValue v) {
   for (int depth = 0; depth < kMostWrappings; depth++) {
     TorchCall r = torch_call(v);
     if (r.function >= Known::kRebuildTensor && r.function <= Known::kRebuildQTensor) return true;
-    if (is_dtensor(r) || is_sharded_tensor(r)) return true;
+    if (is_dtensor(r) || is_sharded_tensor(r) || is_odd_call(r)) return true;
     if (r.function != Known::kRebuildParameter) return false;
     v = r.args.at(0);
     // Whatever else it is made of, read_torch_tensor() says what is wrong.
@@ -227,6 +233,8 @@ TorchStorage read_torch_storage(PickleValue v) {
         .found(pickle_line(type, 80));
   TorchStorage s;
   s.key = id.at(2).to_text("the key of a storage");
+  if (PickleValue device = id.at(3); !device.is_none())
+    static_cast<void>(device.to_text("the device of a storage"));
   s.dtype = type.as_class().known == Known::kStorage ? type.as_class().dtype : DType::kU8;
   i64 items = id.at(4).to_int("the size of a storage");
   if (items < 0) throw Error(Code::kBadStorage, "the size of a storage is negative").found(items);

@@ -100,6 +100,7 @@ i64 TorchWalk::count_tensors(PickleValue v) {
       depth_--;
     }
   } else if (!v.is(Kind::kStorage)) {
+    check_tensor_keys(v);
     descend();
     each_part(v, [&](auto&&, PickleValue part) { count = std::min(kMany, count + count_tensors(part)); });
     depth_--;
@@ -195,6 +196,25 @@ u64 TorchWalk::nesting_of(PickleValue container) const {
     }
   }
   return sum;
+}
+
+// A tensor in a key has no name, but torch makes it, too.
+void TorchWalk::check_tensor_keys(PickleValue v) {
+  if (v.is(Kind::kObject)) v = v.as_object().items;
+  for (PickleEntry e : v.entries()) check_tensor_key(e.key);
+}
+
+void TorchWalk::check_tensor_key(PickleValue key) {
+  for (PickleValue part : key.tuple()) check_tensor_key(part);
+  if (!is_torch_tensor(key)) return;
+  try {
+    for (const TorchTensor& t : read_torch_tensors(key, meshes_))
+      if (!t.nothing) check_torch_view(t);
+  } catch (const Error& error) {
+    Finding f = to_finding(error);
+    f.message = cat("a tensor is the key of a dict: ", f.message);
+    table_.add_finding(std::move(f));
+  }
 }
 
 void TorchWalk::tensor(PickleValue v) {

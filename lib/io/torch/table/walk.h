@@ -39,6 +39,8 @@ class TorchWalk {
   void check_count(i64 count) const;
   void walk(PickleValue v);
   void walk_parts(PickleValue v);
+  void check_tensor_keys(PickleValue v);
+  void check_tensor_key(PickleValue key);
   void check_keys(PickleValue dict);
   u64 nesting_of(PickleValue container) const;
   void tensor(PickleValue v);

@@ -99,14 +99,15 @@ TEST(PickleDifferences, EndBelowWhatNoPicklerWrites) {
     pickle += "j" + little_endian(n, 4) + "j" + little_endian(n + 1, 4) + "a0";
   pickle += "j" + little_endian(0, 4);
   EXPECT_NE(told(pickle + ".", pickle + ".").find("not compared: it is nested too deep"), std::string::npos);
-  const std::string in_a_set = "\x8f(" + pickle + "\x90.";
+  const std::string in_a_set = pickle + "\x8f(cm\nC\nj" + little_endian(0, 4) + "\x85R\x90.";
   EXPECT_NE(
       told(in_a_set, in_a_set).find("not compared: a key of a dict or an item of a set is nested too deep"),
       std::string::npos);
 }
 
 TEST(PickleDifferences, SayWhatIsNotCompared) {
-  const std::string itself = "\x8f(]q\0h\0a\x90."s, storage = "\x8f(" + pickled_storage({}) + "\x90.";
+  const std::string itself = "\x8f(cm\nC\n]q\0h\0a\x85R\x90."s,
+                    storage = "\x8f(" + pickled_storage({}) + "\x90.";
   EXPECT_NE(told(itself, itself).find("not compared: "), std::string::npos);
   EXPECT_NE(told(storage, storage).find("not compared: "), std::string::npos);
   EXPECT_EQ(told("]q\0h\0a."s, "]q\0h\0a."s), "equal");  // a list that contains itself is one that does

@@ -161,7 +161,8 @@ TEST(Pickle, ShowsWellKnownObjectsAsTheyPrintThemselves) {
       {"numpy dtype", "cnumpy\ndtype\nX\2\0\0\0f8\x85R."s, "dtype('f8')"},
       {"numpy dtype that holds itself", "]q\0cnumpy\ndtype\nh\0\x85Ra."s, "[dtype(...)]"},
       {"numpy array whose shape holds it",
-       "]q\0cnumpy._core.multiarray\n_reconstruct\n)R(K\1h\0"s + dtype + "\x89Ntba.", "[ndarray float64 ...]"},
+       "]q\0cnumpy._core.multiarray\n_reconstruct\n)R(K\1h\0"s + dtype + "\x89Ntba.",
+       "[ndarray float64 ...]"},
   };
   check(kCases);
 }
@@ -206,6 +207,17 @@ TEST(Pickle, RefusesWhatDoesNotFitTogether) {
       {"SETITEMS without value", "}(K\1u.", kDamaged + "a dict is filled with a key that has no value"},
       {"list as key", "}]K\1s.", kDamaged + "a dictionary key is a list"},
       {"list inside a key", "}]\x85K\1s.", kDamaged + "a dictionary key is a list"},
+      {"set as key", "}\x8fK\1s.", kDamaged + "a dictionary key is a set"},
+      {"bytearray as key", "}cbuiltins\nbytearray\n)RK\1s.", kDamaged + "a dictionary key is a bytearray"},
+      {"Counter inside a key", "}ccollections\nCounter\n)R\x85K\1s.",
+       kDamaged + "a dictionary key is a Counter"},
+      {"list in a set", "\x8f(]\x90.", kDamaged + "an item of a set is a list"},
+      {"dict in set([...])", "cbuiltins\nset\n](}e\x85R.", kDamaged + "an item of a set is a dict"},
+      {"list in a frozenset", "(]\x85\x91.", kDamaged + "an item of a set is a list"},
+      {"set counted",
+       "ccollections\nCounter\n](\x8f"
+       "e\x85R.",
+       kDamaged + "a dictionary key is a set"},
       {"memo not written", "h\7.", kDamaged + "slot 7 of the memo is read but was never written"},
       {"BINPUT of nothing", "q\1.", kDamaged + "an opcode finds the stack empty"},
       {"REDUCE of a number", "K\1)R.", kDamaged + "it calls an integer, not a class or function"},

@@ -100,6 +100,8 @@ TEST(Zip, RefusesHeadersThatDisagree) {
       {"encrypted", [](auto&, auto& c) { c.flags = 1; }, "is encrypted"},
       {"symlink", [](auto&, auto& c) { c.attributes = 0120777u << 16; }, "attribute of a symlink"},
       {"two sizes", [](auto&, auto& c) { c.bytes = 5; }, "has two sizes, 5 and 6"},
+      {"inflated from nothing", [](auto& l, auto& c) { l.method = c.method = 8, l.stored = c.stored = 0; },
+       "the compressed record 'archive/data.pkl' of 6 bytes has no bytes"},
       {"too large", [](auto& l, auto& c) { l.bytes = l.stored = c.bytes = c.stored = 1000; },
        "overlaps what follows it"},
       {"into data", [](auto&, auto& c) { c.offset = 3; }, "a prefix was put in front of it"},

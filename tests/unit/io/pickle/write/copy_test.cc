@@ -87,7 +87,8 @@ TEST(PickleCopy, KeepsStringsOfPython2) {
 
 TEST(PickleCopy, RefusesASetThatHoldsItself) {
   using namespace std::string_literals;
-  auto set = parsed("\x80\x04\x8fq\x00(h\x00\x90."s);
+  // As an argument of an item.
+  auto set = parsed("\x80\x04\x8fq\x00(cm\nC\nh\x00\x85R\x90."s);
   EXPECT_THROW(copy_pickle(set->root()), Error);
 }
 

@@ -1,0 +1,89 @@
+"""The rules by which judges/mutated_files explains differences. Files with one oddity each have the rule that is named here; the same words of mckpt about a file
+without the oddity have none; and what a rule asks of the bytes of a file does not hold of a file as torch.save writes it."""
+
+import io
+import os
+import tempfile
+
+from mckpt_tests.checks import expect, finish, need
+
+need("torch", "safetensors")
+import torch  # noqa: E402
+
+from mckpt_tests import mutated, reference_rules  # noqa: E402
+from mckpt_tests.torch_pickles import called, made, name, number, numbers, save, tensor, text, tuple_of  # noqa: E402
+
+KIND = reference_rules.Torch()
+ORDERED = name("collections", "OrderedDict") + b")R"
+DATA = {"_0": bytes(16)}
+
+
+def stored(kind, key="0", items=4):
+    return tuple_of(text("storage"), kind, text(key), text("cpu"), number(items)) + b"Q"
+
+
+def view(storage):
+    return called("torch._utils", "_rebuild_tensor_v2", storage, number(0), numbers([4]), numbers([1]), b"\x89", ORDERED)
+
+
+def on_mesh(sizes):
+    """A DTensor that one rank has whole, over a mesh of these sizes."""
+    layout = made("torch.distributed._mesh_layout", "_MeshLayout", shape=numbers(sizes), stride=numbers([1] * len(sizes)))
+    mesh = made("torch.distributed.device_mesh", "DeviceMesh", _layout=layout, _flatten_rank_map=numbers([0]), _rank=number(0))
+    spec = made("torch.distributed.tensor._dtensor_spec", "DTensorSpec", mesh=mesh, placements=tuple_of(name("torch.distributed.tensor.placement_types", "Replicate") + b")\x81"))
+    state = b"}(" + text("_local_tensor") + tensor("0", [4], [1]) + text("_spec") + spec + b"u"
+    kind = name("torch.distributed.tensor", "DTensor")
+    args = tuple_of(kind, name("torch", "float32"), numbers([4]), numbers([1]), number(0), called("torch.serialization", "_get_layout", text("torch.strided")), called("torch", "device", text("cpu")), b"\x89")
+    return called("torch._tensor", "_rebuild_from_type_v2", name("torch._utils", "_rebuild_wrapper_subclass"), kind, args, state)
+
+
+FLOAT = name("torch", "FloatStorage")
+PLAIN = tensor("0", [4], [1])
+# The rule; what makes the file; the same without the oddity. Both sides take a file that has no rule.
+CASES = [
+    ("states of dicts", ORDERED + b"](" + tuple_of(text("a"), PLAIN) + b"eb", ORDERED + b"}" + text("a") + PLAIN + b"sb"),
+    ("states of dicts", ORDERED + text("") + b"b", ORDERED + b"}b"),
+    ("states of dicts", ORDERED + b")b", ORDERED),
+    ("storages without a class", view(stored(PLAIN)), view(stored(FLOAT))),
+    ("storages without a class", view(stored(stored(FLOAT))), PLAIN),
+    ("arguments read again", name("torch", "Size") + tuple_of(numbers([1])) + b"q\x01R" + b"h\x01\x86", name("torch", "Size") + tuple_of(numbers([1])) + b"RN\x86"),
+    ("a storage named again", tuple_of(PLAIN, view(stored(FLOAT, items=2**30))), tuple_of(PLAIN, PLAIN)),
+    ("a storage named again", tuple_of(view(stored(name("torch", "IntStorage"))), PLAIN), tuple_of(PLAIN, view(stored(FLOAT)))),
+    ("sizes of device meshes", on_mesh([-4]), on_mesh([1])),
+]
+
+
+def read(value, folder):
+    """The bytes of the file, what mckpt says of it, and torch."""
+    path = os.path.join(folder, "file.pt")
+    save(path, value, **DATA)
+    with open(path, "rb") as f:
+        data = f.read()
+    return data, mutated.opened(path), KIND.read(data)
+
+
+def check(rule, odd, good, folder):
+    data, ours, theirs = read(odd, folder)
+    expect(KIND.judge(data, ours, theirs) == (rule, ""), f"{rule}: {KIND.judge(data, ours, theirs)}, mckpt: {ours.code} {ours.text}, torch: {theirs.refusal}")
+    data, fine, theirs = read(good, folder)
+    expect(KIND.judge(data, fine, theirs) is None, f"{rule}, without the oddity: mckpt: {fine.code} {fine.text}, torch: {theirs.refusal}")
+    excuse = KIND.judge(data, ours, theirs)
+    expect(excuse is not None and excuse[0] == "", f"{rule}: '{excuse}' excuses the same words about a file without the oddity")
+
+
+def check_conditions(rules, data, read):
+    for rule in rules:
+        if rule.also is not None:
+            expect(not rule.also(data, mutated.Opened(code="MC0000", text="found 16 bytes"), read), f"{rule.name}: its condition holds of a plain file")
+
+
+with tempfile.TemporaryDirectory(prefix="mckpt_rules_") as scratch:
+    for case in CASES:
+        check(*case, scratch)
+    raw = io.BytesIO()
+    torch.save({"w": torch.arange(4.0), "more": {"x": torch.nn.Parameter(torch.ones(2, 3))}}, raw)
+    check_conditions(KIND.rules, raw.getvalue(), KIND.read(raw.getvalue()))
+    safetensors = reference_rules.Safetensors()
+    plain = safetensors.seeds()[0]
+    check_conditions(safetensors.rules, plain, safetensors.read(plain))
+finish(3 * len(CASES) + 15)
