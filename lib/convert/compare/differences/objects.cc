@@ -175,9 +175,10 @@ class Objects {
  private:
   void alone(i64 place, const std::string& name, bool of_path) {
     bool can_be_made = std::ranges::find(kMade, name) != std::end(kMade);
-    // An object that this side alone has was made by a change of format, whichever side is the view; an
-    // object that it lacks, its format lacks.
-    if (can_be_made && (found_.is_made() || (of_path && expected_.is_made()))) {
+    // An object that a view lacks, its format lacks. One that the tested side alone has was made by a conversion into
+    // its format as well; of two sides in a list of differences neither was made of the other.
+    const Side& lacks = of_path ? expected_ : found_;
+    if (can_be_made && (lacks.is_made() || (of_path && !every_ && found_.is_made()))) {
       std::lock_guard lock(mutex_);
       out_.made.push_back(name);
       return;
@@ -276,8 +277,7 @@ class Objects {
         out_.of_grid.emplace_back(arg);
         continue;
       }
-      if ((name == "iteration" || (name == "args" && d.at == ".iteration")) &&
-          is_named(found_.store(), d.found)) {
+      if ((name == "iteration" || (name == "args" && d.at == ".iteration")) && is_renumbered(d)) {
         std::lock_guard lock(mutex_);
         out_.renumbered = true;
         continue;
@@ -296,6 +296,11 @@ class Objects {
       placed_.add(place, {.code = Code::kUnequal,
                           .tensor = name,
                           .message = cat("the object differs in ", counted(left, "more value"))});
+  }
+
+  // Whether a folder is named after its iteration: the result of a conversion, or each side of a list of differences.
+  bool is_renumbered(const PickleDifference& d) const {
+    return is_named(found_.store(), d.found) && (!every_ || is_named(expected_.store(), d.expected));
   }
 
   std::vector<Finding> found() {
