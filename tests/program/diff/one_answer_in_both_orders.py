@@ -1,5 +1,5 @@
 """Checkpoints of one run in every format, with its optimizer and without: `diff` says the same in both orders, also what a conversion into the format of one
-side would leave out."""
+side would leave out. `verify --against` takes what the conversion leaves out, and the iteration that it writes."""
 import itertools
 import json
 import os
@@ -37,6 +37,8 @@ def made(scratch):
         run = run_mckpt("convert", mode, kinds[source][0], out, *words, "--assets", os.path.join(base, "hf"), "-q", "--no-sync")
         expect(run.returncode == 0, f"{name}: {run.stderr}")
         kinds[name] = (os.path.join(out, run.stdout.strip().rsplit("/", 1)[-1]), states)
+        against = run_mckpt("verify", out, "--against", kinds[source][0], *(["--weights-only"] if "--weights-only" in words else []))
+        expect(against.returncode == 0 and against.stdout.rstrip().endswith(": equal"), f"{name}: {against.stdout} {against.stderr}")
     return kinds
 
 
@@ -58,4 +60,4 @@ with tempfile.TemporaryDirectory() as scratch:
     kinds = made(scratch)
     for pair in itertools.combinations(kinds, 2):
         check_pair(*pair, kinds, os.path.join(scratch, "chunks", "hf"))
-finish(413)
+finish(421)

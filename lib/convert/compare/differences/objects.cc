@@ -22,6 +22,7 @@
 #include "io/pickle/differences.h"
 #include "io/store/findings.h"
 #include "io/store/format.h"
+#include "io/store/names/iteration_names.h"
 #include "io/store/open/sniff.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
@@ -90,10 +91,14 @@ class Side {
   std::map<std::pair<i32, i64>, i64> objects_of_;  // by the place of a record
 };
 
-// Whether the store, or what it is a view of, is in the folder of this iteration.
+// Whether the store, or what it is a view of, is in the folder of this iteration: iter_0000010 is of 10, and release is
+// of 0, with which Megatron begins there.
 bool is_named(const Store& store, std::string_view iteration) {
-  return std::ranges::any_of(
-      store.facts(), [&](const auto& fact) { return fact.first == "iteration" && fact.second == iteration; });
+  std::string_view folder = store.root();
+  folder = folder.substr(folder.rfind('/') + 1);
+  if (folder == kReleaseName) return iteration == "0";
+  const std::optional<i64> number = iteration_number(folder);
+  return number && cat(*number) == iteration;
 }
 
 bool is_of_grid(std::string_view object, std::string_view at) {
