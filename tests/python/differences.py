@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import struct
+import tarfile
 import tempfile
 import unittest
 from pathlib import Path
@@ -120,6 +121,14 @@ class Differences(unittest.TestCase):
             d = mckpt.diff(a, b, progress=False)
             self.assertEqual((d.equal, d.rows, d.tensors), (True, [], tensors), str(d))
         self.assertIn("converting the Hugging Face model would write", mckpt.diff(one, hf, progress=False).compared)
+
+    def test_states_of_one_side_differ_in_both_orders(self):
+        with tarfile.open(DATA + "/megatron_runs/chunks.tar.xz") as archive:
+            archive.extractall(self.folder, filter="data")
+        run, ranks = self.folder / "chunks" / "iter_0000003", self.folder / "ranks"
+        mckpt.convert(run, ranks, to="ranks", assets=self.folder / "chunks" / "hf", progress=False)
+        d = self.diff(ranks, run)  # files of ranks are written without an optimizer
+        self.assertEqual((d.equal, d.alike, d.only_a, len(d.only_b)), (False, False, [], 76))
 
     def test_one_item_across_formats(self):
         mckpt.convert(TINY_MODEL, self.folder / "ckpt", to="fsdp", tp=2, progress=False)

@@ -4,7 +4,8 @@
 //   2 the section  the dict of the model; where dicts are not known, "app.model." and the like, of which no other
 //                  reading exists
 //   3 beside       what begins as the states of optimizers, schedulers and loaders do. Everything in a dict that
-//                  is known to be the model's is the model's, and so is what the model's folder lists
+//                  is known to be the model's is the model's, and so is what the model's folder lists. No name
+//                  decides where the files list what the model has, as those of ZeRO do
 //   4 wrappers     _orig_mod, _fsdp_wrapped_module, _checkpoint_wrapped_module, anywhere
 //   5 the front    what is in front of the names of the model's folder, if these are known; "module.",
 //                  "_forward_module." and "model.", as long as all names have one of them
@@ -56,7 +57,8 @@ bool any_part(const std::string_view (&table)[N], std::string_view name) {
 // One pass over the names of a store.
 class Sections {
  public:
-  Sections(const Store& store, const SectionOptions& options) : store_(store), options_(options) {}
+  Sections(const Store& store, const SectionOptions& options)
+      : store_(store), options_(options), listed_(listed_of_model(store)) {}
 
   SectionedNames run() {
     take_file();
@@ -80,7 +82,8 @@ class Sections {
     while (take_front()) {
     }
   }
-  bool is_beside(std::string_view name) const;
+  bool has_word_beside(const NamedTensor& n) const;
+  bool is_beside(i64 tensor, std::string_view name) const;
   void take_file();
   bool take_dict();
   bool take_named(std::span<const std::string_view> dicts);
@@ -105,14 +108,21 @@ class Sections {
 
   const Store& store_;
   const SectionOptions& options_;
+  const std::vector<bool> listed_;  // by tensor; empty: the format has no list
   std::vector<NamedTensor> names_;
   SectionedNames out_;
   bool dict_known_ = false;  // all names are names of a dict in the save, which is the model's
   bool fits_ = false;        // the names are in the model's folder
 };
 
+// By the name alone, where no list says it. Names that a list has not are beside before anything looks at words.
+bool Sections::has_word_beside(const NamedTensor& n) const {
+  return listed_.empty() && is_beside_model(n.name);
+}
+
 // A tensor that the model's folder lists is the model's, whatever its name is, and so is one of the other side's.
-bool Sections::is_beside(std::string_view name) const {
+bool Sections::is_beside(i64 tensor, std::string_view name) const {
+  if (!listed_.empty()) return !listed_[static_cast<std::size_t>(tensor)];
   return is_beside_model(name) && !options_.expected.contains(without_wrappers(name)) &&
          !options_.in_model.contains(name);
 }
@@ -122,7 +132,7 @@ void Sections::take_file() {
   std::string_view file;
   for (i64 t = 0; t < store_.tensor_count(); t++) {
     std::string_view name = store_.name(t);
-    if (is_beside(name)) {
+    if (is_beside(t, name)) {
       out_.beside.push_back(t);
       continue;
     }
@@ -178,7 +188,8 @@ void Sections::keep_dict(const std::string& front, std::span<const std::string_v
     if (!dicts.empty()) dict = dicts[static_cast<std::size_t>(n.tensor)];
     bool in = front.empty() ? dict.empty() : dict.starts_with(front);
     // A dict further in, such as an optimizer's, is judged by its name.
-    if (in && !dicts.empty() && dict != front) in = !is_beside(std::string_view(n.name).substr(front.size()));
+    if (in && !dicts.empty() && dict != front)
+      in = !is_beside(n.tensor, std::string_view(n.name).substr(front.size()));
     if (!in) out_.beside.push_back(n.tensor);
     return !in;
   });
@@ -209,11 +220,11 @@ void Sections::refuse_several(std::vector<std::string> candidates) const {
 void Sections::take_section() {
   for (std::string_view section : kSections) {
     std::string_view head = section.substr(0, section.find_first_of("./") + 1);
-    auto begins = [](std::string_view text) {
-      return [text](const NamedTensor& n) { return n.name.starts_with(text) && !is_beside_model(n.name); };
+    auto begins = [this](std::string_view text) {
+      return [this, text](const NamedTensor& n) { return n.name.starts_with(text) && !has_word_beside(n); };
     };
     if (std::ranges::none_of(names_, begins(section))) continue;
-    auto other = [&](const NamedTensor& n) { return !n.name.starts_with(head) && !is_beside_model(n.name); };
+    auto other = [&](const NamedTensor& n) { return !n.name.starts_with(head) && !has_word_beside(n); };
     if (std::ranges::any_of(names_, other)) continue;
     std::erase_if(names_, [&](const NamedTensor& n) {
       bool model = begins(section)(n);
@@ -226,7 +237,7 @@ void Sections::take_section() {
 
 void Sections::leave_beside() {
   std::erase_if(names_, [&](const NamedTensor& n) {
-    const bool beside = is_beside(n.name);
+    const bool beside = is_beside(n.tensor, n.name);
     if (beside) out_.beside.push_back(n.tensor);
     return beside;
   });
@@ -234,7 +245,9 @@ void Sections::leave_beside() {
 
 void Sections::find_floats_beside() {
   std::ranges::copy_if(out_.beside, std::back_inserter(out_.floats_beside), [&](i64 t) {
-    return is_castable(store_.dtype(t)) && store_.shape(t).items() > 1 && !is_of_states(store_.name(t));
+    const std::string_view name = store_.name(t);
+    return is_castable(store_.dtype(t)) && store_.shape(t).items() > 1 &&
+           (!is_of_states(name) || is_named_as_weight(name));
   });
 }
 

@@ -7,6 +7,7 @@
 #include "convert/own/disk_transforms.h"
 #include "convert/own/flat_shapes.h"
 #include "convert/own/model_section.h"
+#include "convert/own/saved_dicts.h"
 #include "convert/own/titan_names.h"
 #include "convert/own/titan_tables.h"
 #include "convert/views/piece_store.h"
@@ -129,9 +130,10 @@ OwnNames own_names(std::unique_ptr<Store> store, const OwnNamesOptions& options)
 
 std::vector<bool> takes_type(const Store& store) {
   const SectionedNames names = sectioned_names(store, {.keep_all = true});
+  const bool listed = !listed_of_model(store).empty();
   std::vector<bool> out(static_cast<std::size_t>(store.tensor_count()));
   for (const NamedTensor& n : names.model)
-    out[static_cast<std::size_t>(n.tensor)] = !is_of_states(store.name(n.tensor));
+    out[static_cast<std::size_t>(n.tensor)] = listed || !is_of_states(store.name(n.tensor));
   return out;
 }
 

@@ -1,10 +1,11 @@
-// From planner_data of a DCP folder, and from the containers in the pickles of torch files.
+// From planner_data of a DCP folder, from the containers in the pickles of torch files, and from the lists of ZeRO.
 #include "convert/own/saved_dicts.h"
 
 #include "core/base/error.h"
 #include "io/dcp/write/layout.h"
 #include "io/store/store.h"
 #include "io/torch/store.h"
+#include "io/zero/store.h"
 
 namespace mckpt::impl {
 namespace {
@@ -40,6 +41,14 @@ std::vector<std::string_view> saved_dicts(const Store& store) {
   if (torch == nullptr) return out;
   for (i64 t = 0; t < store.tensor_count(); t++)
     out.push_back(store.name(t).substr(0, static_cast<std::size_t>(torch->dict_bytes(t))));
+  return out;
+}
+
+std::vector<bool> listed_of_model(const Store& store) {
+  const auto* zero = dynamic_cast<const ZeroStore*>(&store);
+  std::vector<bool> out;
+  if (zero == nullptr) return out;
+  for (i64 t = 0; t < zero->tensor_count(); t++) out.push_back(zero->is_of_model(t));
   return out;
 }
 

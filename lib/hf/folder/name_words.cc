@@ -74,6 +74,13 @@ bool is_in_optimizer(std::string_view name) {
 
 bool is_of_states(std::string_view name) { return has(kMoments, last_part(name)) || is_in_optimizer(name); }
 
+bool is_named_as_weight(std::string_view name) {
+  const std::string_view last = last_part(name);
+  bool of_state = false;
+  each_part(name, [&](std::string_view part) { of_state |= part == "state"; });
+  return (last == "weight" || last == "bias") && !of_state;
+}
+
 bool is_of_whole_model(std::string_view name) {
   return std::ranges::any_of(kOfWholeModels, [&](std::string_view first) { return name.starts_with(first); });
 }

@@ -78,21 +78,22 @@ i64 ZeroStore::without_missing(i64 of, const Column& column) {
   return std::ssize(layouts_) - 1;
 }
 
-void ZeroStore::add_tensor(std::string_view name, i64 layout, i64 column) {
+void ZeroStore::add_tensor(std::string_view name, i64 layout, i64 column, bool of_model) {
   layout = without_missing(layout, columns_[column]);
-  tensors_.push_back(
-      {names_.size(), static_cast<u32>(name.size()), static_cast<u32>(layout), static_cast<u32>(column)});
+  tensors_.push_back({names_.size(), static_cast<u32>(name.size()), static_cast<u32>(layout),
+                      static_cast<u32>(column), of_model});
   names_ += name;
 }
 
 void ZeroStore::add_row(std::string_view name, ZeroPlace place) {
-  add_tensor(name, add_copies_layout(Shape(table(place.file).dims(place.row)), 1), add_column({place}));
+  add_tensor(name, add_copies_layout(Shape(table(place.file).dims(place.row)), 1), add_column({place}),
+             false);
 }
 
 std::vector<ZeroStore::Taken> ZeroStore::take_tensors() {
   std::vector<Taken> out;
   for (i64 t = 0; t < tensor_count(); t++)
-    out.push_back({std::string(name(t)), tensors_[t].layout, tensors_[t].column});
+    out.push_back({std::string(name(t)), tensors_[t].layout, tensors_[t].column, tensors_[t].of_model});
   tensors_.clear(), names_.clear();
   return out;
 }

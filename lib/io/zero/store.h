@@ -41,14 +41,15 @@ class ZeroStore final : public Store {
   i64 add_column(std::vector<ZeroPlace> places);
 
   // Boxes in parts that the column lacks are left out, so that the tensor has holes.
-  void add_tensor(std::string_view name, i64 layout, i64 column);
-  // A row that is a tensor by itself.
+  void add_tensor(std::string_view name, i64 layout, i64 column, bool of_model);
+  // A row that is a tensor by itself, and not the model's.
   void add_row(std::string_view name, ZeroPlace place);
 
   // The tensors that were added, which the store then has no more: others are made of them.
   struct Taken {
     std::string name;
     i64 layout, column;
+    bool of_model = false;
   };
   std::vector<Taken> take_tensors();
   struct TakenBox {
@@ -72,6 +73,8 @@ class ZeroStore final : public Store {
   Chunk chunk(i64 tensor, i64 index) const override;
   ChunkData resolve(i64 tensor, i64 index) const override;
   std::shared_ptr<const PickleValue> object(i64 index) const override { return files_of_.object(index); }
+  // Whether the files list the tensor as the model's.
+  bool is_of_model(i64 tensor) const { return tensors_[tensor].of_model; }
   void each_checksum(const std::function<void(const Checksum&)>& visit) const override;
   std::optional<std::vector<Finding>> check(int threads) const override;
 
@@ -93,6 +96,7 @@ class ZeroStore final : public Store {
   struct Tensor {
     u64 name_begin;
     u32 name_bytes, layout, column;
+    bool of_model;
   };
   const Layout& layout_of(i64 tensor) const { return layouts_[tensors_[tensor].layout]; }
   const Column& column_of(i64 tensor) const { return columns_[tensors_[tensor].column]; }

@@ -85,7 +85,7 @@ class TensorParallel {
       }
     }
     for (const auto& [name, of_ranks] : parts_) join(name, of_ranks);
-    for (const Taken& t : rest_) store_.add_tensor(t.name, t.layout, t.column);
+    for (const Taken& t : rest_) store_.add_tensor(t.name, t.layout, t.column, t.of_model);
     store_.add_fact("copies",
                     cat(counted(copies, "tensor"), " of 'module', with which training computes, not listed"));
     store_.set_compares_copies();
@@ -166,7 +166,7 @@ class TensorParallel {
     const auto& [column, bases] = joined_column(name, std::move(columns));
     auto [at, is_new] = layouts_.emplace(std::pair(alike ? nullptr : split, layouts), 0);
     if (is_new) at->second = alike ? joined_copies(layouts, bases) : joined_layout(*split, layouts, bases);
-    store_.add_tensor(name, at->second, column);
+    store_.add_tensor(name, at->second, column, any.of_model);
   }
 
   [[noreturn]] void refuse_unsaid(const std::string& name, std::string found) const {

@@ -277,7 +277,8 @@ class TrainedParameters {
     for (const Trained& t : trained_) {
       bool any = save_.stage == 3;
       for (std::size_t k = 0; k < files_.size() && !any; k++) any = parts[part_of(k, t.group)].is_there();
-      if (any) store_.add_tensor(cat("optimizer.state.", t.parameter->name, ".", name), t.layout, column);
+      if (any)
+        store_.add_tensor(cat("optimizer.state.", t.parameter->name, ".", name), t.layout, column, false);
       without += !any;
     }
     if (without > 0)
@@ -303,7 +304,7 @@ class TrainedParameters {
     }
     for (const Trained& t : trained_)
       if (auto [layout, column] = of_group[t.group]; column >= 0)
-        store_.add_tensor(cat("optimizer.state.", t.parameter->name, ".", name), layout, column);
+        store_.add_tensor(cat("optimizer.state.", t.parameter->name, ".", name), layout, column, false);
   }
 
   ZeroTensors& to_;
@@ -331,7 +332,7 @@ const ZeroGroup& ZeroTensors::keep(const ZeroGroup& group, const std::vector<std
 
 void ZeroTensors::add(std::string_view name, i64 layout, i64 column) {
   by_name_[name] = {layout, column};
-  store_.add_tensor(name, layout, column);
+  store_.add_tensor(name, layout, column, true);
 }
 
 bool ZeroTensors::add_second(std::string_view name, std::string_view first) {

@@ -34,7 +34,7 @@ class ZeroTensors {
   // Keeps a group of parameters with names of its own as long as this lives.
   const ZeroGroup& keep(const ZeroGroup& group, const std::vector<std::string>& names);
 
-  // `name` outlives this.
+  // A tensor of the model. `name` outlives this.
   void add(std::string_view name, i64 layout, i64 column);
   // Adds a second name; false if there is no tensor of the first.
   bool add_second(std::string_view name, std::string_view first);

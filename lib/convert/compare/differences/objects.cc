@@ -22,6 +22,7 @@
 #include "io/pickle/differences.h"
 #include "io/store/findings.h"
 #include "io/store/format.h"
+#include "io/store/names/iteration_names.h"
 #include "io/store/open/sniff.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
@@ -90,10 +91,14 @@ class Side {
   std::map<std::pair<i32, i64>, i64> objects_of_;  // by the place of a record
 };
 
-// Whether the store, or what it is a view of, is in the folder of this iteration.
+// Whether the store, or what it is a view of, is in the folder of this iteration: iter_0000010 is of 10, and release is
+// of 0, with which Megatron begins there.
 bool is_named(const Store& store, std::string_view iteration) {
-  return std::ranges::any_of(
-      store.facts(), [&](const auto& fact) { return fact.first == "iteration" && fact.second == iteration; });
+  std::string_view folder = store.root();
+  folder = folder.substr(folder.rfind('/') + 1);
+  if (folder == kReleaseName) return iteration == "0";
+  const std::optional<i64> number = iteration_number(folder);
+  return number && cat(*number) == iteration;
 }
 
 bool is_of_grid(std::string_view object, std::string_view at) {
@@ -175,9 +180,10 @@ class Objects {
  private:
   void alone(i64 place, const std::string& name, bool of_path) {
     bool can_be_made = std::ranges::find(kMade, name) != std::end(kMade);
-    // An object that this side alone has was made by a change of format, whichever side is the view; an
-    // object that it lacks, its format lacks.
-    if (can_be_made && (found_.is_made() || (of_path && expected_.is_made()))) {
+    // An object that a view lacks, its format lacks. One that the tested side alone has was made by a conversion into
+    // its format as well; of two sides in a list of differences neither was made of the other.
+    const Side& lacks = of_path ? expected_ : found_;
+    if (can_be_made && (lacks.is_made() || (of_path && !every_ && found_.is_made()))) {
       std::lock_guard lock(mutex_);
       out_.made.push_back(name);
       return;
@@ -276,8 +282,7 @@ class Objects {
         out_.of_grid.emplace_back(arg);
         continue;
       }
-      if ((name == "iteration" || (name == "args" && d.at == ".iteration")) &&
-          is_named(found_.store(), d.found)) {
+      if ((name == "iteration" || (name == "args" && d.at == ".iteration")) && is_renumbered(d)) {
         std::lock_guard lock(mutex_);
         out_.renumbered = true;
         continue;
@@ -296,6 +301,11 @@ class Objects {
       placed_.add(place, {.code = Code::kUnequal,
                           .tensor = name,
                           .message = cat("the object differs in ", counted(left, "more value"))});
+  }
+
+  // Whether a folder is named after its iteration: the result of a conversion, or each side of a list of differences.
+  bool is_renumbered(const PickleDifference& d) const {
+    return is_named(found_.store(), d.found) && (!every_ || is_named(expected_.store(), d.expected));
   }
 
   std::vector<Finding> found() {

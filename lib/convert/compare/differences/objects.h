@@ -27,7 +27,7 @@ struct ObjectDifferences {
   // Fields of the args that describe the grid of a run, and differ: every conversion writes its own.
   std::vector<std::string> of_grid;
   // True if the iteration differs and is the number of the tested side's folder: the result was written as
-  // that one.
+  // that one. In a list of differences each side has the number of its folder.
   bool renumbered = false;
   // Objects that only one side has, because a change of format makes them.
   std::vector<std::string> made;

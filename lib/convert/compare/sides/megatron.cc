@@ -116,9 +116,11 @@ Sides by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, cons
   const bool state_dict = dcp_dialect(*tested) == DcpDialect::kStateDict;
   const bool to_ranks = tested->driver().ranks_apart;
   const bool to_core = dcp_dialect(*tested) == DcpDialect::kTorchDist;
-  const Into into{.v2 = state_dict && dcp_dialect(*source) != DcpDialect::kStateDict,
-                  .ranks_of_weights = to_ranks && !has_read_states(*tested),
-                  .casts = to_ranks || to_core};
+  // A list of differences has what each side has: no conversion left anything out, and nothing is made of it.
+  const bool made = !options.counting.all;
+  const Into into{.v2 = made && state_dict && dcp_dialect(*source) != DcpDialect::kStateDict,
+                  .ranks_of_weights = made && to_ranks && !has_read_states(*tested),
+                  .casts = made && (to_ranks || to_core)};
   const bool without_states = options.weights_only || into.ranks_of_weights;
   CheckpointOptions how = options.opening;
   how.names = KeyNames::kToCompare, how.records_apart = true;
@@ -133,18 +135,17 @@ Sides by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, cons
   out.tested = open_tested(std::move(tested), how, options);
   out.one_model = !two_models;
   const CheckpointModel &to = *out.tested.sharded, &from = *out.source.sharded;
-  i64 made = 0;
-  if (to_core &&
-      !options.counting.all) {  // a list of differences has what each side has, and nothing made of it
+  i64 main_weights = 0;
+  if (to_core && made) {
     auto completed = std::make_unique<WithMainWeights>(from, to.store());
-    made = completed->made();
+    main_weights = completed->made();
     out.completed = std::move(completed);
   }
-  note_names(out, two_models, made);
+  note_names(out, two_models, main_weights);
   out.changes = changes_under_keys(to, from, into, options);
   if (other_layers)
     out.objects_apart = kOtherLayers;
-  else if (!without_states && !state_dict && !two_models)
+  else if (!without_states && !(made && state_dict) && !two_models)
     out.options = option_differences(to, from);
   return out;
 }
