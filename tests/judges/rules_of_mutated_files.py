@@ -53,12 +53,14 @@ CASES = [
 ]
 
 
-def read(value, folder):
-    """The bytes of the file, what mckpt says of it, and torch."""
+def read(value, folder, record=b"data/0"):
+    """The bytes of the file, what mckpt says of it, and torch. `record`: the name of the first storage's."""
     path = os.path.join(folder, "file.pt")
     save(path, value, **DATA)
     with open(path, "rb") as f:
-        data = f.read()
+        data = f.read().replace(b"archive/data/0", b"archive/" + record)
+    with open(path, "wb") as f:
+        f.write(data)
     return data, mutated.opened(path), KIND.read(data)
 
 
@@ -80,6 +82,14 @@ def check_conditions(rules, data, read):
 with tempfile.TemporaryDirectory(prefix="mckpt_rules_") as scratch:
     for case in CASES:
         check(*case, scratch)
+    for record in (b"Data/0", b"DATA/0"):
+        judged = KIND.judge(*read(PLAIN, scratch, record))
+        expect(judged == ("another case", ""), f"the record {record}: {judged}")
+    judged = KIND.judge(*read(PLAIN, scratch, b"data/9"))
+    expect(judged is None, f"a record under another key: {judged}")
+    # A tensor that cannot be made is left on the stack, and another value is the file's.
+    judged = KIND.judge(*read(PLAIN.replace(ORDERED + b"tR", ORDERED + FLOAT + b"tR") + b"0" + PLAIN, scratch))
+    expect(judged == ("thrown away", ""), f"a tensor that is thrown away: {judged}")
     raw = io.BytesIO()
     torch.save({"w": torch.arange(4.0), "more": {"x": torch.nn.Parameter(torch.ones(2, 3))}}, raw)
     check_conditions(KIND.rules, raw.getvalue(), KIND.read(raw.getvalue()))
