@@ -39,6 +39,7 @@ def on_mesh(sizes):
 
 FLOAT = name("torch", "FloatStorage")
 PLAIN = tensor("0", [4], [1])
+LARGEST = b"\x8a\x08" + bytes(7 * [255]) + b"\x7f"  # the number 2^63 - 1
 # The rule; what makes the file; the same without the oddity. Both sides take a file that has no rule.
 CASES = [
     ("states of dicts", ORDERED + b"](" + tuple_of(text("a"), PLAIN) + b"eb", ORDERED + b"}" + text("a") + PLAIN + b"sb"),
@@ -48,6 +49,7 @@ CASES = [
     ("storages without a class", view(stored(stored(FLOAT))), PLAIN),
     ("arguments read again", name("torch", "Size") + tuple_of(numbers([1])) + b"q\x01R" + b"h\x01\x86", name("torch", "Size") + tuple_of(numbers([1])) + b"RN\x86"),
     ("a storage named again", tuple_of(PLAIN, view(stored(FLOAT, items=2**30))), tuple_of(PLAIN, PLAIN)),
+    ("a storage named again", tuple_of(PLAIN, view(stored(FLOAT)).replace(number(4), LARGEST, 1)), tuple_of(PLAIN, view(stored(FLOAT)))),
     ("a storage named again", tuple_of(view(stored(name("torch", "IntStorage"))), PLAIN), tuple_of(PLAIN, view(stored(FLOAT)))),
     ("sizes of device meshes", on_mesh([-4]), on_mesh([1])),
 ]

@@ -472,7 +472,7 @@ Torch.rules = [
     Rule("storages without a class", "reference", "torch asks what stands for the class of a storage for a dtype, which tensors and other storages have too; no writer puts them there",
          ours=r"^MC1222 a storage is of a class that mckpt does not know", also=has_storage_without_class),
     Rule("a storage named again", "reference", "torch looks at the first name of a storage alone; a second one may have another size or type, or be none. No writer makes such a file",
-         ours=r"^MC1222 .*(two data types|two sizes|size of a storage is negative|a storage is of a class)|^MC1223 .*out of the bounds|^MC0101 the size of a tensor in bytes", also=has_storage_named_in_two_ways),
+         ours=r"^MC1222 .*(two data types|two sizes|size of a storage is negative|a storage is of a class)|^MC1223 .*out of the bounds|^MC0101 .*the size of a tensor in bytes", also=has_storage_named_in_two_ways),
     Rule("states of dicts", "reference", "torch gives an OrderedDict as attributes whatever dict.update takes: nothing, pairs, texts of two letters; writers give a dict",
          ours=r"^MC1210 .*BUILD gives a dict attributes that are no dict", also=has_state_without_dict),
     Rule("arguments read again", "reference", "mckpt frees the arguments of calls that make dicts, lists, sets, sizes and bytes; picklers make them for the one call and read them never again",
