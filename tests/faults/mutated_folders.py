@@ -2,11 +2,11 @@
 """Whole checkpoints of every format, with edits: nothing ends by a signal, hangs, or is an internal error; and what `verify` calls sound is converted.
 A conversion that refuses such a checkpoint must not mean damage: mckpt_tests/mutated_folders.py has the codes that do not, each with its reason.
 
-usage: mutated_folders.py [--cases N] [--minutes M] [--processes N] [--only REGEX] [--keep FOLDER]
+usage: mutated_folders.py [--cases N] [--minutes M] [--processes N] [--only REGEX] [--first N] [--keep FOLDER]
 
 A sample in scripts/test, a hundred thousand under scripts/trust. There is no feedback of coverage: edits are drawn, and what is sound after them is
-edited again. $MCKPT_LIBRARY: another libmckpt.so. In preset asan the library has sanitizers, and Python loads their runtime first. --keep: where cases that
-fail are left."""
+edited again. $MCKPT_LIBRARY: another libmckpt.so. In preset asan the library has sanitizers, and Python loads their runtime first. --first: the first batch of 500 cases; others make
+other ones. --keep: where cases that fail are left."""
 
 import argparse
 import os
@@ -34,6 +34,7 @@ def parse():
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="")
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--keep", default="")
     return parser.parse_args()
 
@@ -70,7 +71,7 @@ def main():
             pickle.dump(seeds, f)
         os.environ[mutated_folders.SEEDS] = os.path.join(folder, "seeds")
         runs = Runs("mckpt_tests.mutated_folders", "Folders", args.processes, folder)
-        runs.run(args.cases, min(start + 60 * args.minutes, END))
+        runs.run(args.cases, min(start + 60 * args.minutes, END), args.first)
     finally:
         shutil.rmtree(folder)
     report(args, runs.unexplained)

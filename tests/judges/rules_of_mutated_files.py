@@ -39,6 +39,7 @@ def on_mesh(sizes):
 
 FLOAT = name("torch", "FloatStorage")
 PLAIN = tensor("0", [4], [1])
+LARGEST = b"\x8a\x08" + bytes(7 * [255]) + b"\x7f"  # the number 2^63 - 1
 # The rule; what makes the file; the same without the oddity. Both sides take a file that has no rule.
 CASES = [
     ("states of dicts", ORDERED + b"](" + tuple_of(text("a"), PLAIN) + b"eb", ORDERED + b"}" + text("a") + PLAIN + b"sb"),
@@ -48,17 +49,20 @@ CASES = [
     ("storages without a class", view(stored(stored(FLOAT))), PLAIN),
     ("arguments read again", name("torch", "Size") + tuple_of(numbers([1])) + b"q\x01R" + b"h\x01\x86", name("torch", "Size") + tuple_of(numbers([1])) + b"RN\x86"),
     ("a storage named again", tuple_of(PLAIN, view(stored(FLOAT, items=2**30))), tuple_of(PLAIN, PLAIN)),
+    ("a storage named again", tuple_of(PLAIN, view(stored(FLOAT)).replace(number(4), LARGEST, 1)), tuple_of(PLAIN, view(stored(FLOAT)))),
     ("a storage named again", tuple_of(view(stored(name("torch", "IntStorage"))), PLAIN), tuple_of(PLAIN, view(stored(FLOAT)))),
     ("sizes of device meshes", on_mesh([-4]), on_mesh([1])),
 ]
 
 
-def read(value, folder):
-    """The bytes of the file, what mckpt says of it, and torch."""
+def read(value, folder, record=b"data/0"):
+    """The bytes of the file, what mckpt says of it, and torch. `record`: the name of the first storage's."""
     path = os.path.join(folder, "file.pt")
     save(path, value, **DATA)
     with open(path, "rb") as f:
-        data = f.read()
+        data = f.read().replace(b"archive/data/0", b"archive/" + record)
+    with open(path, "wb") as f:
+        f.write(data)
     return data, mutated.opened(path), KIND.read(data)
 
 
@@ -80,6 +84,14 @@ def check_conditions(rules, data, read):
 with tempfile.TemporaryDirectory(prefix="mckpt_rules_") as scratch:
     for case in CASES:
         check(*case, scratch)
+    for record in (b"Data/0", b"DATA/0"):
+        judged = KIND.judge(*read(PLAIN, scratch, record))
+        expect(judged == ("another case", ""), f"the record {record}: {judged}")
+    judged = KIND.judge(*read(PLAIN, scratch, b"data/9"))
+    expect(judged is None, f"a record under another key: {judged}")
+    # A tensor that cannot be made is left on the stack, and another value is the file's.
+    judged = KIND.judge(*read(PLAIN.replace(ORDERED + b"tR", ORDERED + FLOAT + b"tR") + b"0" + PLAIN, scratch))
+    expect(judged == ("thrown away", ""), f"a tensor that is thrown away: {judged}")
     raw = io.BytesIO()
     torch.save({"w": torch.arange(4.0), "more": {"x": torch.nn.Parameter(torch.ones(2, 3))}}, raw)
     check_conditions(KIND.rules, raw.getvalue(), KIND.read(raw.getvalue()))

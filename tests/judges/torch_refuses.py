@@ -406,6 +406,8 @@ for n, a in {
     "scheme": (st(q8, n=64), 0, (2,), (1,), (G("torch", "float32"), 0.5, 0), False, OD),
     "scheme foo": (st(q8, n=64), 0, (2,), (1,), (G("torch", "per_foo"), 0.5, 0), False, OD),
     "scale text": (st(q8, n=64), 0, (2,), (1,), (aff[0], "x", 0), False, OD),
+    "scale true": (st(q8, n=64), 0, (2,), (1,), (aff[0], True, 0), False, OD),
+    "zero point false": (st(q8, n=64), 0, (2,), (1,), (aff[0], 0.5, False), False, OD),
     "symmetric": (st(q8, n=64), 0, (2,), (1,), (G("torch", "per_tensor_symmetric"), 0.5, 0), False, OD),
     "long": (st(q8, n=64), 0, (2,), (1,), aff + (1,), False, OD),
     "channel": (

@@ -98,5 +98,15 @@ with tempfile.TemporaryDirectory(prefix="mckpt_dtensors_") as scratch:
     save(path, dtensor(tensor("0", [4], [1]), [4], [1], negative, [shard(0)]), _0=bytes(16))
     expect("a mesh of -1 ranks", "verify", path, 1, "a size of a device mesh is negative", "[-1]")
 
-print("\n".join(failures) or "12 kinds of files judged")
+    # The ranks of a mesh as a tensor that is out of the bounds of its storage, beside a list of them and alone.
+    layout = made("torch.distributed._mesh_layout", "_MeshLayout", shape=tuple_of(number(1)), stride=tuple_of(number(1)))
+    outside = tensor("1", [1], [1], "LongStorage").replace(number(0), number(7), 1)
+    for mesh in (
+        made("torch.distributed.device_mesh", "DeviceMesh", _layout=layout, _flatten_rank_map=tuple_of(number(0)), _rank_map=outside),
+        made("torch.distributed.device_mesh", "DeviceMesh", _flatten_mesh_list=tuple_of(number(0)), mesh=outside),
+    ):
+        save(path, dtensor(tensor("0", [4], [1]), [4], [1], mesh, [shard(0)]), _0=bytes(16), _1=bytes(8))
+        expect("a map of ranks out of bounds", "verify", path, 1, "out of the bounds of its storage")
+
+print("\n".join(failures) or "14 kinds of files judged")
 sys.exit(bool(failures))

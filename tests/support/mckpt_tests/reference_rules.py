@@ -264,7 +264,7 @@ class Torch(Kind):
 
 
 # Errors of torch while it makes a tensor.
-MAKING = r"requires_grad|rebuild|set_storage|setStorage|storage|size|stride|argument|unpack|dtype|Tensor|quant"
+MAKING = r"expected dict|requires_grad|rebuild|set_storage|setStorage|storage|size|stride|argument|unpack|dtype|Tensor|quant"
 
 
 def thrown_away(data, ours, theirs):
@@ -410,7 +410,7 @@ LOOKED_FOR = {"byteorder", "data.pkl", "version", ".data/version", ".data/serial
 def has_record_in_capitals(data, ours, theirs):
     names = record_names(data)
     top = names[0].split("/")[0] if names else ""
-    return any(part != part.lower() and part.lower() in LOOKED_FOR for part in (name.removeprefix(f"{top}/") for name in names))
+    return any(part != part.lower() and (part.lower() in LOOKED_FOR or part.lower().startswith("data/")) for part in (name.removeprefix(f"{top}/") for name in names))
 
 
 def has_enlarged_storage(data, ours, theirs):
@@ -455,7 +455,7 @@ Torch.rules = [
     Rule("thrown away", "mckpt", "torch makes every tensor, also one that is not part of the value; mckpt looks at those that are", theirs=MAKING, also=thrown_away),
     Rule("archives", "reference", "torch takes the directory's word, finds names without regard to case, sums nothing and inflates; mckpt takes archives that can be read in one way",
          ours=r"^MC(1201|1202|1203|1004)", also=lambda data, ours, theirs: irregular_zip(data)),
-    Rule("another case", "reference", "torch finds DATA.PKL where it looks for data.pkl", ours=r"^MC1220 .*((data.pkl|version) is missing|letters of another case)", also=has_record_in_capitals),
+    Rule("another case", "reference", "torch finds DATA.PKL where it looks for data.pkl, and Data/0 for data/0", ours=r"^MC1222 the storage data/\S+ is missing from the archive|^MC1220 .*((data.pkl|version) is missing|letters of another case)", also=has_record_in_capitals),
     Rule("metadata that is filled later", "reference", "torch looks at the metadata of a tensor while the dict is empty; no writer names one that is filled behind",
          ours=r"^MC1224 .*metadata that mckpt does not know", also=has_metadata_filled_later),
     Rule("limits", "reference", "mckpt bounds memory by the size of the file: memo slots, keys, names, views that repeat a small storage", ours=r"^MC(1211|1223 .*(repeats a small storage|enormous))"),
@@ -472,7 +472,7 @@ Torch.rules = [
     Rule("storages without a class", "reference", "torch asks what stands for the class of a storage for a dtype, which tensors and other storages have too; no writer puts them there",
          ours=r"^MC1222 a storage is of a class that mckpt does not know", also=has_storage_without_class),
     Rule("a storage named again", "reference", "torch looks at the first name of a storage alone; a second one may have another size or type, or be none. No writer makes such a file",
-         ours=r"^MC1222 .*(two data types|two sizes|size of a storage is negative|a storage is of a class)|^MC1223 .*out of the bounds|^MC0101 the size of a tensor in bytes", also=has_storage_named_in_two_ways),
+         ours=r"^MC1222 .*(two data types|two sizes|size of a storage is negative|a storage is of a class)|^MC1223 .*out of the bounds|^MC0101 .*the size of a tensor in bytes", also=has_storage_named_in_two_ways),
     Rule("states of dicts", "reference", "torch gives an OrderedDict as attributes whatever dict.update takes: nothing, pairs, texts of two letters; writers give a dict",
          ours=r"^MC1210 .*BUILD gives a dict attributes that are no dict", also=has_state_without_dict),
     Rule("arguments read again", "reference", "mckpt frees the arguments of calls that make dicts, lists, sets, sizes and bytes; picklers make them for the one call and read them never again",
@@ -484,7 +484,7 @@ Torch.rules = [
     Rule("one rank of several", "reference", "torch has the piece of the rank that wrote the file; mckpt opens whole tensors, which one file of several does not have",
          ours=r"^MC1304 .*a hole: no chunk covers", also=has_part_of_a_tensor),
     Rule("device meshes", "reference", "torch looks at the spec of a DTensor, its mesh and its ranks where the tensor is used, not where it is loaded",
-         ours=r"^MC1210 (a device mesh names a rank|the (shape and the strides|sizes and the ranks) of a device mesh|a DTensor (has no (spec|device mesh)|does not have one placement|is sharded along no dimension))|^MC1303 .*chunk 0 reaches outside the tensor", also=lambda data, ours, theirs: bool(pieces(theirs))),
+         ours=r"^MC1210 (a device mesh names a rank|the (shape and the strides|sizes and the ranks) of a device mesh|a DTensor (has no (spec|device mesh)|does not have one placement|is sharded along no dimension|has a placement that mckpt does not know))|^MC1303 .*chunk 0 reaches outside the tensor", also=lambda data, ours, theirs: bool(pieces(theirs))),
     Rule("sizes of device meshes", "reference", "torch computes with the sizes of a mesh where the tensor is used, not where it is loaded",
          ours=r"^MC1210 a size of a device mesh is negative", also=has_negative_mesh),
     Rule("views without items", "reference", "torch does not look at the strides of a tensor without items", ours=r"^MC1223", also=has_no_items),

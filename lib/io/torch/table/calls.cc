@@ -65,8 +65,9 @@ void check_quantizer(PickleValue params) {
   std::string_view scheme;
   if (params.is(Kind::kTuple) && params.at(0).is(Kind::kClass) && params.at(0).as_class().module == "torch")
     scheme = params.at(0).as_class().name;
-  bool number =
-      params.size() > 2 && (params.at(1).is(Kind::kFloat) || params.at(1).is_int()) && params.at(2).is_int();
+  // A scale of true or false is one of 1 or 0.
+  auto is_scale = [](PickleValue v) { return v.is(Kind::kFloat) || v.is(Kind::kBool) || v.is_int(); };
+  bool number = params.size() > 2 && is_scale(params.at(1)) && params.at(2).is_int();
   bool by_tensor = scheme == "per_tensor_affine" && params.size() == 3 && number;
   bool by_channel =
       (scheme == "per_channel_affine" || scheme == "per_channel_affine_float_qparams") && params.size() == 4;

@@ -163,6 +163,8 @@ TorchMesh read_torch_mesh(const PickleObject& o) {
   const PickleValue layout = spec_field(o, "_layout");
   if (const PickleValue* ranks = o.field("_flatten_rank_map");
       ranks && spec_object(layout, Known::kMeshLayout)) {
+    // The numbers of the ranks as a tensor, which torch makes; the list beside it has them, too.
+    if (PickleValue map = spec_field(o, "_rank_map"); is_torch_tensor(map)) read_plain_shape(map);
     const std::vector<i64> grid = spec_integers(*ranks);
     const MeshLayout of_grid(layout, grid);
     m.sizes = of_grid.mesh_sizes();

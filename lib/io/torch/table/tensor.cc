@@ -134,6 +134,13 @@ TorchTensor read_dtensor(const TorchCall& r, int depth, TorchMeshes& meshes) {
   return t;
 }
 
+void check_dimensions(const TorchTensor& t) {
+  if (t.strides.size() == static_cast<std::size_t>(t.shape.rank())) return;
+  throw Error(Code::kBadView, "the size and the stride of a tensor have different lengths")
+      .expected(t.shape.rank())
+      .found(t.strides.size());
+}
+
 // The lists of a CheckpointableTensor: attributes by which a local tensor says which boxes of a larger one it
 // has, and where in it.
 constexpr std::string_view kBoxFields[] = {"global_shape", "global_offsets", "local_offsets", "local_sizes"};
@@ -209,10 +216,7 @@ std::vector<TorchTensor> read_torch_tensors(PickleValue v, TorchMeshes& meshes) 
 
 TorchTensor read_torch_tensor(PickleValue v, TorchMeshes& meshes) {
   TorchTensor t = read_tensor(v, kMostWrappings, meshes);
-  if (t.strides.size() != static_cast<std::size_t>(t.shape.rank()))
-    throw Error(Code::kBadView, "the size and the stride of a tensor have different lengths")
-        .expected(t.shape.rank())
-        .found(t.strides.size());
+  check_dimensions(t);
   return t;
 }
 
@@ -220,7 +224,11 @@ Shape read_plain_shape(PickleValue v) {
   TorchCall r = torch_call(v);
   if (r.function < Known::kRebuildTensor || r.function > Known::kRebuildQTensor)
     throw Error(Code::kBadPickle, "a plain tensor was expected").found(pickle_line(v, 80));
-  return read_view(r).shape;
+  check_torch_call(r);
+  TorchTensor t = read_view(r);
+  check_dimensions(t);
+  check_torch_view(t);
+  return t.shape;
 }
 
 TorchStorage read_torch_storage(PickleValue v) {

@@ -61,7 +61,8 @@ std::vector<TorchTensor> read_torch_tensors(PickleValue v, TorchMeshes& meshes);
 PickleValue wrapped_tensor(const TorchCall& call);
 // The fields of a tensor's state that say where the tensor or its pieces are, and are read with it.
 std::span<const std::string_view> placing_fields(const TorchCall& call);
-// The shape of a tensor that is a view of a storage, never a DTensor. Throws kBadPickle.
+// The shape of a tensor that is a view of a storage, never a DTensor. Throws as read_torch_tensor(), and as
+// check_torch_view().
 Shape read_plain_shape(PickleValue v);
 // Throws kBadStorage, kBadPickle.
 TorchStorage read_torch_storage(PickleValue v);
