@@ -24,6 +24,7 @@
 #include "io/store/names/iteration_names.h"
 #include "io/store/names/torch_names.h"
 #include "io/store/open/beside.h"
+#include "io/store/open/verl_layout.h"
 #include "io/store/state_part.h"
 #include "io/store/store.h"
 #include "io/verify/kept_sums.h"
@@ -218,6 +219,20 @@ void note_shards(const Store& store, VerifyReport& report) {
              {});
 }
 
+// Reports what the list of a save of verl names beside the checkpoint that was opened, and is lost.
+void check_contents(const std::string& path, const Store& store, VerifyReport& report) {
+  if (!store.traits.of_verl) return;
+  for (const std::string& place : folders_of(path, store)) {
+    const Folder folder(place, store.opening());
+    if (!folder.has_file(std::string(kVerlContents))) continue;
+    std::vector<Finding> lost = lost_beside_verl(folder);
+    if (lost.empty()) return;
+    const i64 count = std::ssize(lost);
+    report.add({"contents", status_of(lost), count, "files"}, std::move(lost));
+    return;
+  }
+}
+
 // The checkpoint at `path`, or each of those in the folder.
 void verify_store_at(const std::string& path, const Store& store, const VerifyOptions& options,
                      Observer& observer, VerifyReport& report) {
@@ -232,6 +247,7 @@ void verify_store_at(const std::string& path, const Store& store, const VerifyOp
                                                   .model_dict = options.compare.model_dict,
                                                   .accept = options.compare.opening.accept});
   note_shards(store, report);
+  check_contents(path, store, report);
   note_optimizer(path, store, report);
   // A damaged file that is therefore not a part of the checkpoint is not read a second time.
   for (const Finding& f : report.findings)

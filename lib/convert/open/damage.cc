@@ -7,6 +7,7 @@
 #include "io/dcp/dcp.h"
 #include "io/store/lone_shard.h"
 #include "io/store/soundness.h"
+#include "io/store/state_part.h"
 #include "io/store/store.h"
 #include "io/verify/manifest_check.h"
 
@@ -14,6 +15,15 @@
 #include <array>
 
 namespace mckpt::impl {
+namespace {
+
+// Whether a file of the optimizer is lost in which no weight is: files of Megatron's ranks have the two apart.
+bool is_lost_optimizer(const Store& store, const Finding& f) {
+  return store.driver().ranks_apart && f.code == Code::kShardMissing &&
+         part_of_path(f.file) == StatePart::kOptimizer;
+}
+
+}  // namespace
 
 std::span<const Code> acceptable_damage() {
   static constexpr std::array kCodes = {Code::kCounterpart, Code::kNumberGap,        Code::kPipelineLoss,
@@ -45,6 +55,8 @@ std::vector<Finding> refuse_damage(const Store& store, CheckedPart parts, std::s
                                    bool (*except)(const Finding&)) {
   std::vector<Finding> findings = store.findings();
   if (except) std::erase_if(findings, except);
+  if (parts == CheckedPart::kModel)
+    std::erase_if(findings, [&](const Finding& f) { return is_lost_optimizer(store, f); });
   for (Finding& f : dcp_damage(store, parts)) findings.push_back(std::move(f));
   auto is_in = [](std::span<const Code> codes, Code code) {
     return std::ranges::find(codes, code) != codes.end();

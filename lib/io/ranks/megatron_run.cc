@@ -7,6 +7,7 @@
 // model_optim_rng.pt have its name before their own: mp_rank_00/distrib_optim.pt:....
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/fsdp/rank_folders.h"
@@ -21,7 +22,7 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::string_view kMainFile = "model_optim_rng.pt";
+constexpr std::string_view kMainFile = "model_optim_rng.pt", kDistributed = "distrib_optim.pt";
 
 std::vector<std::string> rank_folders(const Folder& folder) {
   std::vector<std::string> out;
@@ -41,7 +42,7 @@ i64 argument(const TorchStore& store, std::string_view field) {
   return -1;
 }
 
-// Every rank writes a main file; other files, of an optimizer, are written by some ranks.
+// Every rank writes a main file; other files, of an optimizer, are written by some ranks (find_missing_optimizers()).
 void find_missing_files(TorchStore& store, const std::vector<std::string>& folders,
                         const std::vector<std::string>& files) {
   std::vector<std::string> missing;
@@ -61,18 +62,25 @@ void find_missing_files(TorchStore& store, const std::vector<std::string>& folde
   for (std::string& file : missing) store.add_missing_file(std::move(file));
 }
 
-// The folders that a run with these args writes; empty if the args do not say it.
-std::vector<std::string> folders_of_run(const TorchStore& store) {
+// The grid of the run, by its args; nothing if they do not say it.
+std::optional<Grid> grid_of_run(const TorchStore& store) {
   Grid grid;
   grid.tp = argument(store, "tensor_model_parallel_size");
   grid.pp = argument(store, "pipeline_model_parallel_size");
   grid.ep = std::max<i64>(1, argument(store, "expert_model_parallel_size"));
-  if (grid.tp < 1 || grid.pp < 1) return {};
+  if (grid.tp < 1 || grid.pp < 1) return std::nullopt;
   grid.etp = argument(store, "expert_tensor_parallel_size");
   if (grid.etp < 1) grid.etp = grid.tp;
-  std::vector<std::string> out;
+  return grid;
+}
+
+// The folders that the run writes, each with its first rank; empty if the args do not say it.
+std::vector<std::pair<std::string, Cell>> folders_of_run(const TorchStore& store) {
+  const std::optional<Grid> grid = grid_of_run(store);
+  std::vector<std::pair<std::string, Cell>> out;
+  if (!grid) return out;
   try {
-    for (const Cell& cell : cells_of_folders(grid)) out.push_back(rank_folder(grid, cell));
+    for (const Cell& cell : cells_of_folders(*grid)) out.emplace_back(rank_folder(*grid, cell), cell);
   } catch (const Error&) {
     return {};  // no run has such args; the names alone are looked at
   }
@@ -93,11 +101,11 @@ void add_missing_ranks(TorchStore& store, const std::vector<std::string>& folder
 // Every rank of the run's grid has a folder. Without args, every combination of the numbers up to the largest
 // must be there.
 void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folders) {
-  if (std::vector<std::string> expected = folders_of_run(store); !expected.empty()) {
-    const i64 count = std::ssize(expected);
-    std::erase_if(expected,
-                  [&](const std::string& f) { return std::ranges::find(folders, f) != folders.end(); });
-    if (!expected.empty()) add_missing_ranks(store, folders, count, expected);
+  if (const auto of_run = folders_of_run(store); !of_run.empty()) {
+    std::vector<std::string> missing;
+    for (const auto& [name, cell] : of_run)
+      if (std::ranges::find(folders, name) == folders.end()) missing.push_back(name);
+    if (!missing.empty()) add_missing_ranks(store, folders, std::ssize(of_run), missing);
     return;
   }
   std::map<std::vector<i64>, bool> there;
@@ -116,6 +124,42 @@ void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folde
   i64 expected = 1;
   for (i64 m : most) expected = checked_mul(expected, m + 1, "the number of ranks");
   if (expected != static_cast<i64>(there.size())) add_missing_ranks(store, folders, expected, {});
+}
+
+// A distributed optimizer has a file in the folder of every rank that trains something, which its main file says by its
+// "optimizer". The dense parameters are in the files of the first data-parallel ranks; folders of other ranks, which have
+// other experts, have files where experts are trained:
+//
+//   mp_rank_00_000/distrib_optim.pt    0.0.(dtypes).param    dense       1.0.(dtypes).param    its experts
+//   mp_rank_00_001/distrib_optim.pt                                      1.0.(dtypes).param    its experts
+void find_missing_optimizers(TorchStore& store, const std::vector<std::string>& files) {
+  auto file_of = [](const std::string& rank) { return cat(rank, "/", kDistributed); };
+  auto has = [&](const std::string& rank) { return std::ranges::find(files, file_of(rank)) != files.end(); };
+  auto trains = [&](const std::string& rank) {
+    const std::string own = cat(rank, "/optimizer");
+    return std::ranges::any_of(store.objects(), [&](const Object& o) {
+      return o.name == own || (o.name.starts_with(own) && o.name[own.size()] == '.');
+    });
+  };
+  auto has_experts = [&](const std::string& rank) {
+    const std::string experts = cat(file_of(rank), ":1.");
+    for (i64 t = 0; t < store.tensor_count(); t++)
+      if (store.name(t).starts_with(experts)) return true;
+    return false;
+  };
+  const auto ranks = folders_of_run(store);
+  if (std::ranges::none_of(ranks, [&](const auto& r) { return has(r.first); })) return;
+  for (const auto& [rank, cell] : ranks) {
+    if (has(rank) || !trains(rank)) continue;
+    const i64 stage = cell.pp;
+    if ((cell.dp > 0 || cell.cp > 0) && std::ranges::none_of(ranks, [&](const auto& r) {
+          return r.second.pp == stage && has_experts(r.first);
+        }))
+      continue;
+    store.add_finding(
+        missing_file(Code::kShardMissing, file_of(rank), cat(": other folders have a ", kDistributed),
+                     "copy it again; the states of its optimizer are lost otherwise", "the rank's"));
+  }
 }
 
 // The fact "layout": "tp=2 pp=1 cp=1".
@@ -166,6 +210,7 @@ std::unique_ptr<Store> open_megatron_run(const std::string& path, const OpenOpti
   }
   find_missing_files(*store, ranks, names);
   find_missing_ranks(*store, ranks);
+  find_missing_optimizers(*store, names);
   for (Finding& f : mixed_saves(*store)) store->add_finding(std::move(f));
   for (Finding& f : rank_order(*store).findings) store->add_finding(std::move(f));
   add_layout(*store);

@@ -55,6 +55,11 @@ class TrainedParameters {
     return store_.table(files_[k].file).dims(group(k, g).part)[0];
   }
 
+  // With the padding behind them. pre: the part could be read.
+  i64 padded(std::size_t k, std::size_t g) const {
+    return checked_add(*items(k, g), group(k, g).padding, kCounting);
+  }
+
   void report(std::string message, std::string path = "") {
     store_.add_finding({.code = Code::kBadShards, .file = std::move(path), .message = std::move(message)});
   }
@@ -140,8 +145,9 @@ class TrainedParameters {
     check_addresses(g, local, stretches, sharing);
   }
 
-  // The items of all parts, also of those that are missing; -1: not known. Ranks but the last have equally
-  // many.
+  // The items of all parts, also of those that are missing; -1: not known. Ranks have equally many with their padding,
+  // which is at the end of the group: 17 items over 4 ranks are 6, 6, 5 and 0. Older programs count it for the last rank
+  // alone, and there as more than it has.
   i64 parts_of_group(std::size_t g, const Sharing& sharing, FlatParts& flat) {
     i64 known = 0, each = -1;
     std::vector<std::size_t> there;
@@ -149,17 +155,23 @@ class TrainedParameters {
       if (sharing.has(files_[k].rank) && items(k, g)) there.push_back(k);
     for (std::size_t k : there) {
       known++;
-      if (sharing.place(files_[k].rank) < sharing.ranks - 1) each = *items(k, g);
-      if (each < 0) each = checked_add(*items(k, g), group(k, g).padding, kCounting);
+      if (each < 0 || sharing.place(files_[k].rank) < sharing.ranks - 1) each = padded(k, g);
     }
     if (known == 0) return -1;
     const bool complete = known == sharing.ranks;
     for (std::size_t k : there) {
       const i64 place = sharing.place(files_[k].rank);
       const i64 begin = complete ? flat.end() : checked_mul(each, place, kCounting);
-      if (*items(k, g) > each || (*items(k, g) < each && place < sharing.ranks - 1)) {
+      if (*items(k, g) > each || (padded(k, g) != each && place < sharing.ranks - 1)) {
+        report(cat("the rank's part of group ", g, " has ", with_commas(padded(k, g)), " items",
+                   group(k, g).padding > 0 ? " with its padding" : "", ", other ranks' ", with_commas(each),
+                   ": the group is left out"),
+               files_[k].path);
+        return -1;
+      }
+      if (*items(k, g) > 0 && complete && flat.end() != checked_mul(each, place, kCounting)) {
         report(cat("the rank's part of group ", g, " has ", with_commas(*items(k, g)),
-                   " items, other ranks' ", with_commas(each), ": the group is left out"),
+                   " items behind the padding of another rank: the group is left out"),
                files_[k].path);
         return -1;
       }

@@ -77,6 +77,18 @@ def check_whole(folder, scratch):
     expect(dcp.returncode == 0, f"to-dcp: {dcp.stderr}")
     run = run_mckpt("diff", out, os.path.join(scratch, "dcp"))
     expect(run.returncode == 0, f"the DCP folder is not the merged model: {run.stdout}")
+    # Conversions merge the adapter: the numbers beside the source are in the weights of the result.
+    fsdp, unlike = os.path.join(scratch, "fsdp"), os.path.join(scratch, "unlike")
+    run = run_mckpt("convert", "to-fsdp", source, fsdp)
+    expect(run.returncode == 0, f"to-fsdp: {run.stderr}")
+    shutil.copytree(source, unlike)
+    with open(os.path.join(unlike, "lora_train_meta.json"), "w") as f:
+        json.dump({"r": 3, "lora_alpha": 7}, f)
+    for result in (os.path.join(scratch, "dcp"), fsdp):
+        for command in (("verify", result, "--against"), ("diff", result), ("diff",)):
+            for other, status in ((source, 0), (unlike, 1)):
+                run = run_mckpt(*command, other, *((result,) if len(command) == 1 else ()))
+                expect(run.returncode == status, f"{command} {other}: {run.stdout} {run.stderr}")
     # The same run as a DCP folder: both sides are the merged model.
     wrapped = os.path.join(scratch, "wrapped")
     torch.distributed.checkpoint.save({"model": saved}, checkpoint_id=wrapped, no_dist=True)

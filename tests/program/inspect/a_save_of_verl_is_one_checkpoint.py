@@ -39,6 +39,19 @@ class Verl(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return sorted((row["name"], row.get("digest")) for row in map(json.loads, done.stdout.splitlines()) if "name" in row)
 
+    def test_what_the_list_names_is_there(self):
+        """The model as Hugging Face has it, beside the shards that are opened, and files of settings."""
+        sound = self.run_of("M_verl2_both_w2")
+        self.assertEqual(run_mckpt("verify", sound).returncode, 0)
+        for lost, word in (("model/huggingface/model.safetensors", "problem"), ("model/huggingface/config.json", "warning"), ("transformer_config.json", "warning")):
+            run = self.run_of("M_verl2_both_w2")
+            os.remove(os.path.join(run, "global_step_7", "actor", lost))
+            for path in (run, os.path.join(run, "global_step_7"), os.path.join(run, "global_step_7", "actor")):
+                done = run_mckpt("verify", path)
+                self.assertEqual(done.returncode, int(word == "problem"), f"{lost}: {done.stdout}")
+                self.assertIn(f"{word}[MC1302]: {lost.removesuffix('/model.safetensors')}: ckpt_contents.json lists", done.stdout)
+            self.assertEqual(run_mckpt("verify", run, "--strict").returncode, 1)
+
     def refused(self, path, *words):
         for command in ("inspect", "ls", "verify"):
             done = run_mckpt(command, path)

@@ -64,9 +64,9 @@ def _numbers(shape, generator, dtype=torch.float32):
 
 
 def make(stage, ranks, groups, frozen=(), shared=(), buffers=(), gaps=False, sub_groups=1, steps=2, seed=0, bf16=True, adam=True,
-         version="0.19.8", lists_frozen=True, step_value=None, elastic=False, values=None):
+         version="0.19.8", lists_frozen=True, step_value=None, elastic=False, values=None, last_pads=False):
     """`groups`, `frozen`, `buffers`: {name: shape}; `shared`: {second name: first name}. `gaps`: padding between parameters. ZeRO 3 has
-    `sub_groups` parts a rank, each of whole parameters. `values`: weights, and states by their kind, as {kind: {name: tensor}}, weights under ""."""
+    `sub_groups` parts a rank, each of whole parameters. `last_pads`: the last rank counts the padding of all, as older programs do. `values`: weights, and states by their kind, as {kind: {name: tensor}}, weights under ""."""
     g = torch.Generator().manual_seed(seed)
     frozen, shared, buffers, made = dict(frozen), dict(shared), dict(buffers), Made()
     whole = {n: _numbers(s, g) for group in groups for n, s in group.items()}
@@ -145,8 +145,8 @@ def make(stage, ranks, groups, frozen=(), shared=(), buffers=(), gaps=False, sub
         used = sum(whole[n].numel() for n in group) + sum(between)
         part = flat(whole).numel() // ranks
         for r, f in enumerate(files):
-            padding = part * ranks - used if r == ranks - 1 else 0
-            lean = part - padding
+            padding = (part * ranks - used if r == ranks - 1 else 0) if last_pads else min(part, max(0, (r + 1) * part - used))
+            lean = max(0, part - padding)
             own = {kind: flat(tensors)[r * part:(r + 1) * part] for kind, tensors in {"": whole, **states}.items()}
             f["single_partition_of_fp32_groups"].append(own[""][:lean].clone())
             f["group_paddings"].append(padding)

@@ -252,6 +252,12 @@ std::string alone_text(const Store& tested, const Store& source, std::span<const
   return out;
 }
 
+// Whether one side has an adapter around its model and the other the model with an adapter in it: the first is compared as
+// merged, with the numbers of its adapter.
+bool is_merged_with(const Store& wrapped, const Store& model) {
+  return is_wrapped_model(wrapped) && !is_adapter_alone(wrapped) && !is_wrapped_model(model);
+}
+
 // The files of two runs. The multiplier of an adapter is a part of the model: a side without it is another
 // model.
 void compare_files_of_runs(const Store& tested, const Store& source, bool every, VerifyReport& report,
@@ -278,11 +284,11 @@ void compare_files_of_runs(const Store& tested, const Store& source, bool every,
   for (const auto& [names, others, only_here] : {std::tuple(&mine, &theirs, true), {&theirs, &mine, false}})
     for (const std::string& name : *names) {
       if (std::ranges::find(*others, name) != others->end()) continue;
-      if (folders && is_of_adapter(name) && adapter_here != adapter_there)
+      const Store &has = only_here ? tested : source, &lacks = only_here ? source : tested;
+      if (folders && is_of_adapter(name) && adapter_here != adapter_there && !is_merged_with(has, lacks))
         out.found.push_back({.code = Code::kUnequal,
                              .file = name,
-                             .message = cat(only_in(only_here ? tested : source, "file"),
-                                            ", with the numbers of its adapter")});
+                             .message = cat(only_in(has, "file"), ", with the numbers of its adapter")});
       else
         out.alone.push_back({name, only_here});
     }

@@ -6,6 +6,7 @@
 
 #include "convert/facts/source_args.h"
 #include "core/items/item_cast.h"
+#include "io/dcp/keys/buckets.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -76,10 +77,22 @@ void PlainLayout::add_share(i32 key, i64 rank) {
     offsets[0] = std::min(rows, rank * each);
     sizes[0] = std::min(rows - offsets[0], each);
     if (sizes[0] == 0) return;
+    if (sizes.size() == 1 && is_bucket(store_.name(tensor)))
+      return add_stretches(key, rank, offsets[0], sizes[0]);
   } else if (rank != ranks_ - 1) {
     return;
   }
   layout.add_chunk(key, static_cast<i32>(rank), offsets, sizes);
+}
+
+// The stretches of a bucket that begin in the share of a rank, each a chunk: chunks alone show the padding, which may be
+// NaN.
+void PlainLayout::add_stretches(i32 key, i64 rank, i64 offset, i64 size) {
+  for (const auto& [begin, end] : bucket_stretches(store_, tensors[key])) {
+    if (begin < offset || begin >= offset + size) continue;
+    const i64 at = begin, items = end - begin;
+    layout.add_chunk(key, static_cast<i32>(rank), {&at, 1}, {&items, 1});
+  }
 }
 
 }  // namespace mckpt::impl

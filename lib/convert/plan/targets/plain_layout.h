@@ -3,7 +3,8 @@
 //
 //   [10, 4] over 4 ranks:   rows 0-2, 3-5, 6-8, 9       of ceil(10 / 4) = 3 rows each, the last ones fewer or none
 //
-// A tensor that cannot be divided is stored by the last rank.
+// A tensor that cannot be divided is stored by the last rank. A bucket of Megatron's distributed optimizer keeps the chunks
+// that show its padding (io/dcp/keys/buckets.h).
 #pragma once
 
 #include <functional>
@@ -44,6 +45,7 @@ class PlainLayout {
   DcpName named(std::string_view name) const;
   bool is_sharded(i32 tensor) const;
   void add_share(i32 key, i64 rank);
+  void add_stretches(i32 key, i64 rank, i64 offset, i64 size);
 
   const Store& store_;
   i64 ranks_;

@@ -29,4 +29,8 @@ bool is_gathered_states(std::string_view object);
 // within a stretch of less than 64 items up to a multiple of 64, it counts as padding: it may be.
 std::vector<std::pair<i64, i64>> bucket_padding(const Store& store, i64 tensor);
 
+// The stretches of a bucket that show the same padding when each of them is one chunk, whichever ranks have them: its
+// chunks, joined where the share of a rank ended within a parameter or within padding.
+std::vector<std::pair<i64, i64>> bucket_stretches(const Store& store, i64 bucket);
+
 }  // namespace mckpt::impl

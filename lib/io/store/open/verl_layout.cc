@@ -133,6 +133,19 @@ DcpParts shards_of(const Folder& folder, const Contents& contents) {
   return parts;
 }
 
+// Whether the Hugging Face folder has weights: of the model, or of an adapter.
+bool has_weights(const Folder& folder, const std::string& path) {
+  if (folder.has_file(cat(path, "/adapter/", kAdapterConfig))) return true;
+  try {
+    return std::ranges::any_of(folder.entries(path), [](const FolderEntry& e) {
+      return !e.folder && (e.name.ends_with(".safetensors") || e.name.ends_with(".bin"));
+    });
+  } catch (const Error& e) {
+    if (e.code() != Code::kNotFound) throw;
+    return false;
+  }
+}
+
 // pre: the folder has the list.
 std::string listed_adapter(const Folder& folder) {
   const JsonValue list = contents_of(folder);
@@ -187,6 +200,27 @@ std::unique_ptr<Store> open_verl(const Folder& folder) {
   store->add_fact("verl", escaped(contents.of()));
   store->traits.of_verl = true;
   return store;
+}
+
+std::vector<Finding> lost_beside_verl(const Folder& folder) {
+  const JsonValue list = contents_of(folder);
+  const Contents contents(folder, list);
+  std::vector<Finding> out;
+  auto lost = [&](std::string path, std::string_view what, bool warning) {
+    out.push_back({.code = Code::kIncomplete,
+                   .file = std::move(path),
+                   .message = cat(kVerlContents, " lists ", what),
+                   .help = "copy the folder again",
+                   .warning = warning});
+  };
+  if (const auto model = contents.entry("hf_model"); model && !has_weights(folder, model->path))
+    lost(model->path, "the model as Hugging Face has it, but its folder has no weights", false);
+  if (const auto config = contents.entry("hf_config");
+      config && !folder.has_file(cat(config->path, "/config.json")))
+    lost(cat(config->path, "/config.json"), "the config of the model, but the file is missing", true);
+  if (const auto config = contents.entry("transformer_config"); config && !folder.has_file(config->path))
+    lost(config->path, "the settings of the run, but the file is missing", true);
+  return out;
 }
 
 std::string verl_adapter(const Folder& folder) {

@@ -14,11 +14,13 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
 namespace mckpt::impl {
 
 class Folder;
 class Store;
+struct Finding;
 
 inline constexpr std::string_view kVerlContents = "ckpt_contents.json";
 // The adapter in PEFT's form, if the run trained one: the base is then frozen, and not saved as Hugging Face.
@@ -28,6 +30,10 @@ inline constexpr std::string_view kVerlAdapter = "model/huggingface/adapter";
 // the weights are there alone. Throws kUnknownFormat for a list that is not of this layout, kIncomplete where a part
 // that it names is not there. pre: the folder has the list.
 std::unique_ptr<Store> open_verl(const Folder& folder);
+
+// What the list names and opening does not need: the Hugging Face folder of the weights beside their shards, whose loss is a
+// problem, and files of settings, with warnings. pre: the folder has the list, and was opened.
+std::vector<Finding> lost_beside_verl(const Folder& folder);
 
 // The folder of the adapter, if the list says that the weights are as Hugging Face has them, and these are an adapter
 // alone; "" for anything else. `folder`: the actor's, or the folder of the run or the step, which lead to it.

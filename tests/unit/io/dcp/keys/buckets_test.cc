@@ -18,7 +18,7 @@ struct Piece {
   i32 rank = 0;
 };
 
-Stretches padding_of(std::string name, const std::vector<Piece>& pieces) {
+TableStore store_of(std::string name, const std::vector<Piece>& pieces) {
   TableStore store("/");
   TableStore::Tensor t{std::move(name), DType::kF32, {0}, {}};
   for (const Piece& p : pieces) {
@@ -26,7 +26,22 @@ Stretches padding_of(std::string name, const std::vector<Piece>& pieces) {
     t.pieces.push_back({{p.begin}, {p.end - p.begin}, {}, p.rank});
   }
   store.tensors.push_back(std::move(t));
-  return bucket_padding(store, 0);
+  return store;
+}
+
+Stretches padding_of(std::string name, const std::vector<Piece>& pieces) {
+  return bucket_padding(store_of(std::move(name), pieces), 0);
+}
+
+// Stretches that touch are one.
+Stretches joined(const Stretches& stretches) {
+  Stretches out;
+  for (auto [begin, end] : stretches)
+    if (!out.empty() && out.back().second == begin)
+      out.back().second = end;
+    else
+      out.emplace_back(begin, end);
+  return out;
 }
 
 TEST(Buckets, AreKnownByTheirNames) {
@@ -58,6 +73,29 @@ TEST(Buckets, AreCutByTheSharesOfRanks) {
   // A parameter goes on in the share of the next rank and ends there.
   EXPECT_EQ(padding_of(kBucket, {{0, 32, 0}, {32, 40, 1}, {40, 64, 1}, {64, 128, 2}}), (Stretches{{40, 64}}));
   EXPECT_EQ(padding_of(kBucket, {{0, 32, 0}, {32, 200, 1}, {200, 256, 1}}), (Stretches{{200, 256}}));
+}
+
+// However the stretches are given to ranks, each of them as one chunk.
+TEST(Buckets, HaveStretchesThatShowTheSamePadding) {
+  const std::vector<Piece> buckets[] = {
+      {{0, 1344}, {1344, 1368}, {1368, 1408}, {1408, 2272}},
+      {{0, 10}, {10, 64}, {64, 74}, {74, 128}, {128, 138}},
+      {{0, 32, 0}, {32, 64, 1}, {64, 90, 2}, {90, 96, 2}, {96, 128, 3}},
+      {{0, 32, 0}, {32, 40, 1}, {40, 64, 1}, {64, 128, 2}},
+      {{0, 32, 0}, {32, 200, 1}, {200, 256, 1}},
+      {{0, 70, 0}, {70, 80, 0}, {80, 128, 1}, {128, 140, 1}, {140, 150, 2}, {150, 192, 2}},
+  };
+  for (const std::vector<Piece>& bucket : buckets) {
+    const Stretches padding = joined(padding_of(kBucket, bucket));
+    const Stretches stretches = bucket_stretches(store_of(kBucket, bucket), 0);
+    for (i32 each = 1; each <= 4; each++) {
+      std::vector<Piece> again;
+      for (i32 s = 0; s < std::ssize(stretches); s++)
+        again.push_back({stretches[s].first, stretches[s].second, s / each});
+      EXPECT_EQ(joined(padding_of(kBucket, again)), padding) << each << " chunks a rank";
+    }
+  }
+  EXPECT_EQ(bucket_stretches(store_of(kBucket, buckets[4]), 0), (Stretches{{0, 200}, {200, 256}}));
 }
 
 }  // namespace buckets_test
