@@ -73,7 +73,7 @@ class PartView {
     return &at->second;
   }
 
-  // Of the data of a contiguous dataset, from the file's beginning. Throws kBadHdf5 if they were never written.
+  // Where the data of a contiguous dataset begin in the file. Throws kBadHdf5 if they were never written.
   i64 data_offset(const Hdf5Dataset& d) const {
     if (d.offset < 0) throw Error(Code::kBadHdf5, "the data of the dataset were never written");
     return superblock_ + d.offset;
