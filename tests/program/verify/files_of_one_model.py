@@ -1,5 +1,5 @@
-"""`to-safetensors` of one torch file leaves out the wrappers of modules, a tied output layer and what is no model's by its name: the result is equal to its
-source in both orders, and a value that differs is found. `diff` excuses no tensor beside the model."""
+"""The file of safetensors that is made of one torch file lacks wrappers of modules, a tied output layer and tensors with names of no model: it is equal to
+its source in both orders, and a value that differs is found. `diff` excuses no tensor beside the model."""
 import os
 import tempfile
 
