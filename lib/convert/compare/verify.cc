@@ -9,6 +9,7 @@
 
 #include "convert/compare/by_card.h"
 #include "convert/compare/checks/beside.h"
+#include "convert/compare/checks/contents.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "hf/adapter/adapted_store.h"
@@ -24,7 +25,6 @@
 #include "io/store/names/iteration_names.h"
 #include "io/store/names/torch_names.h"
 #include "io/store/open/beside.h"
-#include "io/store/open/verl_layout.h"
 #include "io/store/state_part.h"
 #include "io/store/store.h"
 #include "io/verify/kept_sums.h"
@@ -217,20 +217,6 @@ void note_shards(const Store& store, VerifyReport& report) {
               .unit = "files",
               .note = cat("one of ", count, " files of a model by its name; the others were not read")},
              {});
-}
-
-// Reports what the list of a save of verl names beside the checkpoint that was opened, and is lost.
-void check_contents(const std::string& path, const Store& store, VerifyReport& report) {
-  if (!store.traits.of_verl) return;
-  for (const std::string& place : folders_of(path, store)) {
-    const Folder folder(place, store.opening());
-    if (!folder.has_file(std::string(kVerlContents))) continue;
-    std::vector<Finding> lost = lost_beside_verl(folder);
-    if (lost.empty()) return;
-    const i64 count = std::ssize(lost);
-    report.add({"contents", status_of(lost), count, "files"}, std::move(lost));
-    return;
-  }
 }
 
 // The checkpoint at `path`, or each of those in the folder.

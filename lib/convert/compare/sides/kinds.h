@@ -24,8 +24,9 @@ Sides sides_of_megatron(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
 bool is_own_beside_model(const Store& checkpoint, const Store& folder);
 // Whether the two are of different formats with the model's own names, at least one of them a checkpoint of a
 // training run: a conversion of one to the other keeps the tensors of the model, and nothing beside them.
-// `model_dict`: of either side, if it is there.
-bool is_own_pair(const Store& tested, const Store& source, const std::string& model_dict);
+// A file of torch and one of safetensors are a pair, too, where the names differ by wrappers, or by what
+// a conversion leaves out; not by the latter in a list of differences. `model_dict`: of either side, if it is there.
+bool is_own_pair(const Store& tested, const Store& source, const std::string& model_dict, bool listed);
 // Whether both are DCP folders with the model's own names: one kind of checkpoint, whatever dialect the tensors
 // beside the model make of each.
 bool is_dcp_of_own_names(const Store& one, const Store& other);

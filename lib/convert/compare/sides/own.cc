@@ -122,6 +122,13 @@ bool same_names(const Store& one, const Store& other) {
                               [](const TensorDifference& d) { return d.one < 0 || d.other < 0; });
 }
 
+// Whether one is a file of torch, and the other one of safetensors.
+bool are_two_kinds_of_files(const Store& one, const Store& other) {
+  const FormatFamily a = one.driver().family, b = other.driver().family;
+  return (a == FormatFamily::kTorch && b == FormatFamily::kSafetensors) ||
+         (a == FormatFamily::kSafetensors && b == FormatFamily::kTorch);
+}
+
 std::string objects_text(const Store& tested, const Store& source) {
   if (tested.objects().empty() && source.objects().empty()) return "";
   if (tested.format() == source.format())
@@ -162,7 +169,7 @@ bool is_dcp_of_own_names(const Store& one, const Store& other) {
   return dcp_dialect(one) && dcp_dialect(other) && has_own_names(one) && has_own_names(other);
 }
 
-bool is_own_pair(const Store& tested, const Store& source, const std::string& model_dict) {
+bool is_own_pair(const Store& tested, const Store& source, const std::string& model_dict, bool listed) {
   bool readable =
       tested.driver().family != FormatFamily::kHdf5 && source.driver().family != FormatFamily::kHdf5;
   if (!readable || !has_own_names(tested) || !has_own_names(source)) return false;
@@ -171,8 +178,9 @@ bool is_own_pair(const Store& tested, const Store& source, const std::string& mo
   const bool alike = tested.format() == source.format() || is_dcp_of_own_names(tested, source);
   if (of_run != alike) return of_run;
   // Two of a run of one format; or a file and one with a dict around the model: {"model": {...}}.
-  return !same_names(tested, source) &&
-         differ_in_section(tested, source, alike ? CommonNames::kAll : CommonNames::kMost);
+  if (same_names(tested, source)) return false;
+  return differ_in_section(tested, source, alike ? CommonNames::kAll : CommonNames::kMost) ||
+         (are_two_kinds_of_files(tested, source) && are_of_one_model(tested, source, listed));
 }
 
 Sides sides_of_own_pair(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const SidePaths& paths,

@@ -138,7 +138,7 @@ Sides open_sides(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, c
       is_known_model(*tested, *source, paths.source, options))
     return without_objects(sides_of_import(std::move(tested), std::move(source), paths, options),
                            kArgsAreMade);
-  if (is_own_pair(*tested, *source, options.model_dict)) {
+  if (is_own_pair(*tested, *source, options.model_dict, options.counting.all)) {
     refuse_unread_settings(options, *source, false);
     return sides_of_own_pair(std::move(tested), std::move(source), paths, options);
   }

@@ -1,0 +1,52 @@
+"""The file of safetensors that is made of one torch file lacks wrappers of modules, a tied output layer and tensors with names of no model: it is equal to
+its source in both orders, and a value that differs is found. `diff` excuses no tensor beside the model."""
+import os
+import tempfile
+
+from mckpt_tests.checks import expect, finish, need
+from mckpt_tests.program import run_mckpt
+from mckpt_tests.setting import DATA
+
+need("torch", "safetensors")
+from safetensors.torch import load_file, save_file  # noqa: E402
+
+NAMES = ("accelerate_fsdp2_full", "wrapped_act_ckpt_module_walk", "wrapped_compile_of_act_ckpt_module_walk", "wrapped_compile_per_layer_tied",
+         "wrapped_fsdp1_named_parameters")
+
+
+def check(what, status, *args):
+    run = run_mckpt(*args)
+    expect(run.returncode == status, f"{what}: {args[0]}: {run.returncode} {run.stdout[-600:]} {run.stderr[-300:]}")
+    return run.stdout
+
+
+def converted(source, out):
+    run = run_mckpt("convert", "to-safetensors", source, out, "-q", "--no-sync")
+    expect(run.returncode == 0, f"{source}: {run.stderr}")
+    tensors = load_file(out)
+    name = next(n for n, t in sorted(tensors.items()) if t.is_floating_point() and t.dim() == 2)
+    tensors[name].view(-1)[0] += 1
+    save_file(tensors, out + ".changed.safetensors")
+    return out, out + ".changed.safetensors", name
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    for name in NAMES:
+        folder = os.path.join(DATA, "own_names", name)
+        source = os.path.join(folder, "checkpoint.bin")
+        out, other, tensor = converted(source, os.path.join(scratch, name + ".safetensors"))
+        for words in ((), ("--assets", folder)):
+            for a, b in ((out, source), (source, out)):
+                check(name, 0, "verify", a, "--against", b, *words)
+            expect(tensor in check(name, 1, "verify", other, "--against", source, *words), f"{name}: {tensor}")
+        for a, b in ((out, source), (source, out)):
+            check(name, 0, "diff", a, b)
+        check(name, 1, "diff", other, source)
+    source = os.path.join(DATA, "pt", "views.pt")
+    out, other, tensor = converted(source, os.path.join(scratch, "views.safetensors"))
+    told = check("views", 0, "verify", out, "--against", source)
+    expect("steps" in told and "but 1 tensor beside the model was not compared" in told, f"views: {told}")
+    check("views", 1, "verify", other, "--against", source)
+    for a, b in ((out, source), (source, out)):
+        expect("steps" in check("views", 1, "diff", a, b), "views: diff")
+finish(50)
