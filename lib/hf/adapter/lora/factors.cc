@@ -11,6 +11,7 @@
 #include "hf/adapter/lora/lora_config.h"
 #include "hf/adapter/lora/parameters.h"
 #include "hf/adapter/lora/vocabulary.h"
+#include "hf/folder/tied_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -75,8 +76,8 @@ void Factors::check_rank(const std::string& module, const FactorPair& f) const {
       .found(cat("rank ", f.ranks));
 }
 
-void Factors::check_chosen(const std::string& module, i64 factor) const {
-  const bool tied_too = config_.keeps_tie && is_head_weight(cat(module, ".weight"));  // PEFT adds it
+void Factors::check_chosen(const std::string& module, i64 factor, bool tied) const {
+  const bool tied_too = tied && ties_factors(config_);  // PEFT adds it
   if (tied_too || config_.rules.targeted(module) != false) return;
   throw Error(Code::kUnaccounted,
               "the adapter has factors of a module that its config leaves out, and PEFT does not load them")
@@ -113,7 +114,7 @@ void Factors::require_tokens(const std::map<std::string, AdapterModule>& modules
   };
   // Rows of the same tokens of two tied modules are one tensor in PEFT, which is saved for the embedding.
   auto has_rows_of_embedding = [&](const LoraConfig::Tokens& of) {
-    return may_be_tied && is_head_weight(cat(of.module, ".weight")) &&
+    return may_be_tied && is_head(cat(of.module, ".weight")) &&
            std::ranges::any_of(config_.tokens, [&](const LoraConfig::Tokens& other) {
              return other.is_of_embedding() && other.rows == of.rows && has_rows(other);
            });
@@ -154,7 +155,7 @@ void Factors::check(const std::string& module, const AdapterModule& m) const {
   check_parts(m);
   if (!has_embedding(m) && may_have_parameters(module)) return check_parameters(module, m);
   const AdapterModule::Pair& pair = has_embedding(m) ? m.embedding : m.pairs.begin()->second;
-  check_chosen(module, pair.a);
+  check_chosen(module, pair.a, is_head(cat(module, ".weight")));
   const FactorPair f = sized(pair);
   check_rank(module, f);
   check_magnitude(m, f);
