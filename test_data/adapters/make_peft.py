@@ -20,7 +20,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 HERE = Path(__file__).parent / "peft"
-TYPES = {torch.bfloat16: "BF16", torch.float32: "F32"}
+TYPES = {torch.bfloat16: "BF16", torch.float32: "F32", torch.int64: "I64"}
 SIZES = dict(hidden_size=8, intermediate_size=12, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, head_dim=4, vocab_size=11,
              max_position_embeddings=16, pad_token_id=0, bos_token_id=1, eos_token_id=2)
 
@@ -58,6 +58,24 @@ def bart():
     return tf.BartForConditionalGeneration(tf.BartConfig(
         d_model=8, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=12, decoder_ffn_dim=12,
         vocab_size=11, max_position_embeddings=8, bos_token_id=1, eos_token_id=2, decoder_start_token_id=2, forced_eos_token_id=2))
+
+
+def deepseek_v4():
+    return tf.DeepseekV4ForCausalLM(tf.DeepseekV4Config(
+        hidden_size=16, moe_intermediate_size=8, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, head_dim=8, qk_rope_head_dim=4, q_lora_rank=8, n_routed_experts=4,
+        num_experts_per_tok=2, vocab_size=11, max_position_embeddings=16, index_n_heads=2, index_head_dim=8, index_topk=4, o_groups=2, o_lora_rank=4, hc_mult=2,
+        num_hash_layers=1, pad_token_id=0, bos_token_id=1, eos_token_id=2))
+
+
+def minimax_m3():
+    text = dict(hidden_size=16, head_dim=8, intermediate_size=6, dense_intermediate_size=10, shared_intermediate_size=6, num_attention_heads=2, num_key_value_heads=1,
+                num_hidden_layers=2, num_local_experts=3, num_experts_per_tok=2, rotary_dim=4, vocab_size=11, max_position_embeddings=16, index_block_size=4,
+                index_head_dim=8, index_local_blocks=1, index_n_heads=2, index_topk_blocks=2, layer_types=["full_attention", "minimax_m3_sparse"],
+                mlp_layer_types=["dense", "sparse"], pad_token_id=0, bos_token_id=1, eos_token_id=2, model_type="minimax_m3_vl_text")
+    vision = dict(hidden_size=12, image_size=8, intermediate_size=10, num_attention_heads=2, num_hidden_layers=1, patch_size=4, spatial_merge_size=2,
+                  temporal_patch_size=2, model_type="minimax_m3_vl_vision")
+    return tf.MiniMaxM3SparseForConditionalGeneration(tf.AutoConfig.for_model(
+        "minimax_m3_vl", text_config=text, vision_config=vision, merged_hidden_size=16, projector_hidden_size=16, image_token_index=9, video_token_index=10))
 
 
 def qwen3_without_head():
@@ -105,6 +123,8 @@ CASES = {  # name: (base, what LoraConfig gets, rows of a resized vocabulary)
     "linear_fan_in": (lambda: qwen3(False), dict(target_modules=["q_proj", "up_proj"]), None),
     "conv1d_fan_out": (gpt2, dict(target_modules=["c_proj", "c_attn"], fan_in_fan_out=True), None),
     "default_targets": (lambda: qwen3(False), dict(target_modules=["q_proj", "v_proj"]), None),
+    "deepseek_v4": (deepseek_v4, dict(target_modules="all-linear"), None),
+    "minimax_m3": (minimax_m3, dict(target_modules="all-linear"), None),
     "gemma3": (gemma3, dict(target_modules=["q_proj", "fc1"]), None),
     "dora_embedding": (lambda: qwen3(False), dict(target_modules=["embed_tokens", "q_proj"], use_dora=True), None),
     "dora_conv1d": (gpt2, dict(target_modules=["c_attn"], fan_in_fan_out=True, use_dora=True), None),
@@ -177,6 +197,8 @@ def make(name):
         fill(p, seed, 40)
     model.tie_weights()
     model.save_pretrained(target / "base", max_shard_size="1GB")
+    if name == "deepseek_v4":  # with tensors that its class always has in float32
+        type(model).from_pretrained(target / "base", dtype=torch.bfloat16).save_pretrained(target / "base", max_shard_size="1GB")
     if name == "stored_twice":
         stored = tensors_of(target / "base")
         save_file({**stored, "lm_head.weight": stored["model.embed_tokens.weight"].clone()}, target / "base/model.safetensors", {"format": "pt"})

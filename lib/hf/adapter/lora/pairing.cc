@@ -133,6 +133,12 @@ class Pairing {
 
   [[noreturn]] void refuse_unused(i64 t) const {
     std::string_view name = adapter_.name(t), own = name.substr(std::min(kAdapterPrefix.size(), name.size()));
+    if (base_.rearranged(cat(own.substr(0, own.find(".lora_")), ".weight")) || base_.rearranged(own))
+      throw Error(
+          Code::kUnsupportedTensor,
+          "the folder of the base has the items of this tensor in another order, or in one tensor with others, and an adapter of it is not computed")
+          .tensor(name)
+          .help(kMergeThere);
     Error e(Code::kUnaccounted, "a tensor of the adapter belongs to no tensor of its base");
     e.tensor(name);
     if (const std::string help = help_of_named_factor(own); !help.empty()) throw e.help(help);
@@ -249,7 +255,7 @@ class Pairing {
     const FactorPair f = factors_.sized(m.pairs.begin()->second);
     factors_.check_rank(name, f);
     const i64 stored = target(cat(name, ".weight"));
-    if (stored < 0) refuse_unused(f.a);
+    if (stored < 0) return pair_parts(name, m, f);
     const bool turned =
         is_turned_weight(name, facts_, config_.weights_turned, f.rows, f.columns, dims_of(change(stored)));
     corrected_ += turned != config_.weights_turned;
@@ -263,6 +269,31 @@ class Pairing {
     factors_.check_magnitude(m, f);
     add_factors(t, out, vocabulary_.tied(cat(name, ".weight")));
     add_bias(name, m, f);
+  }
+
+  // A matrix of which the folder has parts, one below the other.
+  void pair_parts(const std::string& name, const AdapterModule& m, const FactorPair& f) {
+    std::vector<i64> parts;
+    i64 rows = 0;
+    for (const std::string& part : base_.parts(cat(name, ".weight"))) {
+      parts.push_back(base_.find(part));
+      if (parts.back() < 0 || base_.store().dims(parts.back()).size() != 2) refuse_unused(f.a);
+      const i64 wanted[] = {base_.store().dims(parts.back())[0], f.columns};
+      check_fit(base_.store().dims(parts.back()), wanted);
+      rows += wanted[0];
+    }
+    if (parts.empty()) refuse_unused(f.a);
+    const i64 all[] = {rows, f.columns}, wanted[] = {f.rows, f.columns};
+    check_fit(all, wanted);
+    factors_.check_chosen(name, f.a, false);
+    refuse_extras(m, "a matrix that the folder has in parts", true);
+    factors_.check_magnitude(m, f);
+    AdaptedFactors out{
+        .a = f.a, .b = f.b, .magnitude = m.magnitude, .scale = config_.scale_of(name), .rank = f.ranks};
+    for (i64 t : parts) {
+      add_factors(t, out);
+      out.first_row += base_.store().dims(t)[0];
+    }
   }
 
   void add_bias(const std::string& name, const AdapterModule& m, const FactorPair& f) {
