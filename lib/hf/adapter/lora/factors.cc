@@ -11,7 +11,6 @@
 #include "hf/adapter/lora/lora_config.h"
 #include "hf/adapter/lora/parameters.h"
 #include "hf/adapter/lora/vocabulary.h"
-#include "hf/folder/tied_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -114,7 +113,7 @@ void Factors::require_tokens(const std::map<std::string, AdapterModule>& modules
   };
   // Rows of the same tokens of two tied modules are one tensor in PEFT, which is saved for the embedding.
   auto has_rows_of_embedding = [&](const LoraConfig::Tokens& of) {
-    return may_be_tied && is_head(cat(of.module, ".weight")) &&
+    return may_be_tied && is_head_weight(cat(of.module, ".weight")) &&
            std::ranges::any_of(config_.tokens, [&](const LoraConfig::Tokens& other) {
              return other.is_of_embedding() && other.rows == of.rows && has_rows(other);
            });
@@ -155,7 +154,7 @@ void Factors::check(const std::string& module, const AdapterModule& m) const {
   check_parts(m);
   if (!has_embedding(m) && may_have_parameters(module)) return check_parameters(module, m);
   const AdapterModule::Pair& pair = has_embedding(m) ? m.embedding : m.pairs.begin()->second;
-  check_chosen(module, pair.a, is_head(cat(module, ".weight")));
+  check_chosen(module, pair.a, is_head_weight(cat(module, ".weight")));
   const FactorPair f = sized(pair);
   check_rank(module, f);
   check_magnitude(m, f);

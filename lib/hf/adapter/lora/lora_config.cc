@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "hf/adapter/lora/config_entries.h"
-#include "hf/folder/tied_names.h"
+#include "hf/adapter/lora/vocabulary.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
@@ -300,12 +300,12 @@ double LoraConfig::scale_of(std::string_view module) const {
 }
 
 bool LoraConfig::Tokens::is_for(std::string_view name) const {
-  return module.empty() ? is_embedding(cat(name, ".weight"))
+  return module.empty() ? is_embedding_weight(cat(name, ".weight"))
                         : name == module || name.ends_with(cat(".", module));
 }
 
 bool LoraConfig::Tokens::is_of_embedding() const {
-  return module.empty() || is_embedding(cat(module, ".weight"));
+  return module.empty() || is_embedding_weight(cat(module, ".weight"));
 }
 
 std::string why_not_computed(std::string_view text) {

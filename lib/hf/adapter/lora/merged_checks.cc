@@ -12,7 +12,6 @@
 #include "hf/adapter/lora/pairing.h"
 #include "hf/adapter/lora/parameters.h"
 #include "hf/adapter/lora/vocabulary.h"
-#include "hf/folder/tied_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -61,7 +60,7 @@ void check_merged(const BaseTensors& base, const Store& adapter, const AdaptedMo
   if (!rows) return;
   for (i64 t = 0; t < store.tensor_count(); t++) {
     const std::string_view name = store.name(t);
-    if (!is_embedding(name) && !is_head(name) && !vocabulary.tied(name) &&
+    if (!is_embedding_weight(name) && !is_head_weight(name) && !vocabulary.tied(name) &&
         !is_bias_of_tokens(name, store.dims(t), tokens))
       continue;
     auto at = adapted(t);

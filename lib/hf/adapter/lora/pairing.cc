@@ -16,7 +16,6 @@
 #include "hf/adapter/lora/settings.h"
 #include "hf/adapter/lora/turned_weights.h"
 #include "hf/adapter/lora/vocabulary.h"
-#include "hf/folder/tied_names.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
 
@@ -85,7 +84,7 @@ class Pairing {
   std::span<const i64> dims(i64 t) const { return adapter_.dims(t); }
   std::string shape_text(i64 t) const { return dims_to_string(dims(t)); }
 
-  // The modules of the adapter; PEFT merges those of one parameter in the order in which the model has them.
+  // The modules of the adapter. Where several are of one parameter, PEFT merges them in the order of the model.
   std::vector<std::string> in_order() const {
     std::vector<std::string> out;
     for (const auto& entry : names_.modules) out.push_back(entry.first);
@@ -98,8 +97,8 @@ class Pairing {
     if (b < 0) refuse_unused(t);
     std::span<const i64> base = base_.store().dims(b);
     // After resize_token_embeddings the adapter has both tensors of the vocabulary whole.
-    const bool resized = (is_embedding(own) || is_head(own) || vocabulary_.tied(own)) && base.size() == 2 &&
-                         dims(t).size() == 2 && dims(t)[1] == base[1] && dims(t)[0] > 0;
+    const bool resized = (is_embedding_weight(own) || is_head_weight(own) || vocabulary_.tied(own)) &&
+                         base.size() == 2 && dims(t).size() == 2 && dims(t)[1] == base[1] && dims(t)[0] > 0;
     if (!resized && !std::ranges::equal(dims(t), base))
       throw Error(Code::kSourceShape, "a tensor of the adapter replaces one of another shape")
           .tensor(own)

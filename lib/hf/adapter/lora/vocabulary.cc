@@ -12,7 +12,6 @@
 #include "hf/adapter/lora/pairing.h"
 #include "hf/adapter/lora/parameters.h"
 #include "hf/adapter/lora/tied_classes.h"
-#include "hf/folder/tied_names.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
 
@@ -22,9 +21,25 @@ namespace {
 // The names of modules by which PEFT 0.21 finds the vocabulary in a config, and no others.
 constexpr std::string_view kWordsOfPeft[] = {"embed_tokens", "lm_head"};
 
-bool is_word_of_peft(std::string_view name) {
-  return std::ranges::find(kWordsOfPeft, name.substr(name.rfind('.') + 1)) != std::end(kWordsOfPeft);
+constexpr std::string_view kEmbeddings[] = {"embed_tokens",   "wte",          "word_embeddings",
+                                            "embed_in",       "tokens_embed", "word_embedding",
+                                            "tok_embeddings", "shared",       "embeddings"};
+constexpr std::string_view kHeads[] = {"lm_head", "embed_out", "output", "proj_out"};
+
+template <std::size_t N>
+bool has(const std::string_view (&table)[N], std::string_view text) {
+  return std::ranges::find(table, text) != std::end(table);
 }
+
+std::string_view last_part(std::string_view module) { return module.substr(module.rfind('.') + 1); }
+
+// The module of a weight; "" for another tensor.
+std::string_view module_of(std::string_view name) {
+  constexpr std::string_view kWeight = ".weight";
+  return name.ends_with(kWeight) ? name.substr(0, name.size() - kWeight.size()) : "";
+}
+
+bool is_word_of_peft(std::string_view name) { return has(kWordsOfPeft, last_part(name)); }
 
 // The names of the tensors that the adapter is for.
 std::vector<std::string> targets_of(const AdapterNames& names) {
@@ -48,6 +63,9 @@ void leave_others_out(TiedTensor& tied, const Store& store) {
 
 }  // namespace
 
+bool is_embedding_weight(std::string_view name) { return has(kEmbeddings, last_part(module_of(name))); }
+bool is_head_weight(std::string_view name) { return has(kHeads, last_part(module_of(name))); }
+
 bool ties_saved(const LoraConfig& config) {
   return config.keeps_tie && std::ranges::any_of(config.rules.saved, is_word_of_peft);
 }
@@ -66,7 +84,7 @@ Vocabulary::Vocabulary(const BaseTensors& base, const BaseFacts& facts, const Ad
   if (!known_ && facts.tied != false) by_words(base, names);
 }
 
-// False if the base has none of the names: those of a model in the model depend on its class.
+// False if the base has none of the names, as where the class has a model of any class in it.
 bool Vocabulary::of_class(const BaseTensors& base, const BaseFacts& facts, const AdapterNames& names) {
   const TiedClass ties = *tied_class(architecture_);
   fixed_ = ties.fixed;
@@ -99,14 +117,14 @@ void Vocabulary::by_words(const BaseTensors& base, const AdapterNames& names) {
   TiedTensor tied{-1, {}};
   for (i64 t = 0; t < base.store().tensor_count(); t++) {
     const std::string name(base.store().name(t));
-    if (is_head(name) || name == "score.weight") return;
-    if (!is_embedding(name) || base.store().dims(t).size() != 2) continue;
+    if (is_head_weight(name) || name == "score.weight") return;
+    if (!is_embedding_weight(name) || base.store().dims(t).size() != 2) continue;
     if (tied.tensor >= 0) return;
     tied = {t, {{name, name, t}}};
   }
   if (tied.tensor < 0) return;
   for (const std::string& name : targets_of(names))
-    if (tied.names.size() == 1 && is_head(name) && base.find(name) < 0)
+    if (tied.names.size() == 1 && is_head_weight(name) && base.find(name) < 0)
       tied.names.push_back({name, base.on_disk(name), -1});
   tied_.push_back(std::move(tied));
 }
@@ -142,7 +160,7 @@ void Vocabulary::require_divisible(const std::vector<std::string>& own) const {
   } else {
     // A class with an embedding that two sides share has more names of it than any adapter need have.
     const bool guessed = std::ranges::any_of(tied_, [&](const TiedTensor& tied) {
-      return tied.names.size() < 2 || is_shared_embedding(tied.names[0].disk);
+      return tied.names.size() < 2 || last_part(module_of(tied.names[0].disk)) == "shared";
     });
     if (known_ || !guessed) return;
     e = Error(
@@ -150,7 +168,7 @@ void Vocabulary::require_divisible(const std::vector<std::string>& own) const {
         "the adapter gives the embedding values of its own, and the tensors that the base ties to it are not known");
     e.found(architecture_.empty() ? "no class in config.json of the base"
                                   : cat("the class ", escaped(architecture_)));
-    e.expected("a class of transformers in `architectures`, or tie_word_embeddings false");
+    e.expected("a class of transformers in config.json, or tie_word_embeddings false");
   }
   throw e.tensor(own.front())
       .help("merge it where it was trained (merge_and_unload), and use the model there");

@@ -30,6 +30,10 @@ struct AdapterNames;
 struct BaseFacts;
 struct LoraConfig;
 
+// Whether the name is one that many models give the weight of such a module, in memory or on disk.
+bool is_embedding_weight(std::string_view name);
+bool is_head_weight(std::string_view name);
+
 struct TiedTensor {
   struct Name {
     std::string memory, disk;
