@@ -216,7 +216,8 @@ class Pairing {
       throw Error(Code::kUnaccounted, "the config does not say which tokens the rows of the adapter are for")
           .expected("trainable_token_indices of the module")
           .found(escaped(adapter_.name(tokens)));
-    if (own_.contains(vocabulary_.entry(cat(name, ".weight"))))
+    const bool replaced = change(t).replaced >= 0 && config_.rules.saved_whole(name);
+    if (replaced || own_.contains(vocabulary_.entry(cat(name, ".weight"))))
       throw Error(
           Code::kUnsupportedTensor,
           "the adapter has rows of tokens of a module that it has whole, too, which PEFT does not merge into one")

@@ -233,6 +233,9 @@ TEST(Pairing, RefusesRowsOfTokensThatPeftDoesNotMerge) {
       opened({rows, part("model.embed_tokens.weight", {11, 6}), part("lm_head.weight", {11, 6})},
              with(R"("trainable_token_indices": [3, 10], "modules_to_save": ["embed_tokens"])"), kTied),
       {"MC1224", "a module that it has whole, too"});
+  expect_all(opened({rows, part("model.embed_tokens.weight", {11, 6})},
+                    with(R"("trainable_token_indices": [3, 10], "modules_to_save": ["embed_tokens"])")),
+             {"MC1224", "a module that it has whole, too"});
 }
 
 // PEFT ties modules by the words embed_tokens and lm_head in the config.
