@@ -20,7 +20,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 HERE = Path(__file__).parent / "peft"
-TYPES = {torch.bfloat16: "BF16", torch.float32: "F32"}
+TYPES = {torch.bfloat16: "BF16", torch.float32: "F32", torch.int64: "I64"}
 SIZES = dict(hidden_size=8, intermediate_size=12, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, head_dim=4, vocab_size=11,
              max_position_embeddings=16, pad_token_id=0, bos_token_id=1, eos_token_id=2)
 
@@ -44,6 +44,44 @@ def gemma3():
     return tf.Gemma3ForConditionalGeneration(tf.Gemma3Config(text_config=text, vision_config=vision, mm_tokens_per_image=4))
 
 
+def whisper():
+    return tf.WhisperForConditionalGeneration(tf.WhisperConfig(
+        d_model=8, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=12, decoder_ffn_dim=12,
+        vocab_size=11, num_mel_bins=4, max_source_positions=4, max_target_positions=4, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1))
+
+
+def bert():
+    return tf.BertForMaskedLM(tf.BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=12, vocab_size=11, max_position_embeddings=8))
+
+
+def bart():
+    return tf.BartForConditionalGeneration(tf.BartConfig(
+        d_model=8, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=12, decoder_ffn_dim=12,
+        vocab_size=11, max_position_embeddings=8, bos_token_id=1, eos_token_id=2, decoder_start_token_id=2, forced_eos_token_id=2))
+
+
+def deepseek_v4():
+    return tf.DeepseekV4ForCausalLM(tf.DeepseekV4Config(
+        hidden_size=16, moe_intermediate_size=8, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=1, head_dim=8, qk_rope_head_dim=4, q_lora_rank=8, n_routed_experts=4,
+        num_experts_per_tok=2, vocab_size=11, max_position_embeddings=16, index_n_heads=2, index_head_dim=8, index_topk=4, o_groups=2, o_lora_rank=4, hc_mult=2,
+        num_hash_layers=1, pad_token_id=0, bos_token_id=1, eos_token_id=2))
+
+
+def minimax_m3():
+    text = dict(hidden_size=16, head_dim=8, intermediate_size=6, dense_intermediate_size=10, shared_intermediate_size=6, num_attention_heads=2, num_key_value_heads=1,
+                num_hidden_layers=2, num_local_experts=3, num_experts_per_tok=2, rotary_dim=4, vocab_size=11, max_position_embeddings=16, index_block_size=4,
+                index_head_dim=8, index_local_blocks=1, index_n_heads=2, index_topk_blocks=2, layer_types=["full_attention", "minimax_m3_sparse"],
+                mlp_layer_types=["dense", "sparse"], pad_token_id=0, bos_token_id=1, eos_token_id=2, model_type="minimax_m3_vl_text")
+    vision = dict(hidden_size=12, image_size=8, intermediate_size=10, num_attention_heads=2, num_hidden_layers=1, patch_size=4, spatial_merge_size=2,
+                  temporal_patch_size=2, model_type="minimax_m3_vl_vision")
+    return tf.MiniMaxM3SparseForConditionalGeneration(tf.AutoConfig.for_model(
+        "minimax_m3_vl", text_config=text, vision_config=vision, merged_hidden_size=16, projector_hidden_size=16, image_token_index=9, video_token_index=10))
+
+
+def qwen3_without_head():
+    return tf.Qwen3Model(tf.Qwen3Config(**SIZES, tie_word_embeddings=True))
+
+
 Q = ["q_proj"]
 CASES = {  # name: (base, what LoraConfig gets, rows of a resized vocabulary)
     "alpha_zero": (lambda: qwen3(False), dict(lora_alpha=0, target_modules=Q), None),
@@ -57,6 +95,18 @@ CASES = {  # name: (base, what LoraConfig gets, rows of a resized vocabulary)
     "saved_embedding": (lambda: qwen3(True), dict(target_modules=Q, modules_to_save=["embed_tokens"]), None),
     "saved_ensured": (lambda: qwen3(True), dict(target_modules=Q, modules_to_save=["embed_tokens"], ensure_weight_tying=True), None),
     "saved_wte": (gpt2, dict(target_modules=["c_attn"], fan_in_fan_out=True, modules_to_save=["wte"]), None),
+    "saved_wte_ensured": (gpt2, dict(target_modules=["c_attn"], fan_in_fan_out=True, modules_to_save=["wte"], ensure_weight_tying=True), None),
+    "saved_without_head": (qwen3_without_head, dict(target_modules=Q, modules_to_save=["embed_tokens"]), None),
+    "saved_word": (lambda: qwen3(True), dict(target_modules=Q, modules_to_save=["shared", "norm"], trainable_token_indices=[1, 3]), None),
+    "whisper_saved_embedding": (whisper, dict(target_modules=Q, modules_to_save=["embed_tokens"]), None),
+    "whisper_saved_head": (whisper, dict(target_modules=Q, modules_to_save=["proj_out"]), None),
+    "whisper_factors": (whisper, dict(target_modules=["embed_tokens", "proj_out"]), None),
+    "bert_saved_embedding": (bert, dict(target_modules=["query"], modules_to_save=["word_embeddings"]), None),
+    "bert_saved_head": (bert, dict(target_modules=["query"], modules_to_save=["decoder"]), None),
+    "bart_saved_embedding": (bart, dict(target_modules=Q, modules_to_save=["shared"]), None),
+    "bart_saved_head": (bart, dict(target_modules=Q, modules_to_save=["lm_head"]), None),
+    "stored_twice": (lambda: qwen3(True), dict(target_modules=["embed_tokens", "q_proj"]), None),
+    "bart_factors": (bart, dict(target_modules=["shared", "embed_tokens", "lm_head"]), None),
     "resized": (lambda: qwen3(False), dict(target_modules=Q), 14),
     "resized_tied": (lambda: qwen3(True), dict(target_modules=Q), 14),
     "resized_saved": (lambda: qwen3(False), dict(target_modules=Q, modules_to_save=["embed_tokens", "lm_head"]), 13),
@@ -73,10 +123,14 @@ CASES = {  # name: (base, what LoraConfig gets, rows of a resized vocabulary)
     "linear_fan_in": (lambda: qwen3(False), dict(target_modules=["q_proj", "up_proj"]), None),
     "conv1d_fan_out": (gpt2, dict(target_modules=["c_proj", "c_attn"], fan_in_fan_out=True), None),
     "default_targets": (lambda: qwen3(False), dict(target_modules=["q_proj", "v_proj"]), None),
+    "deepseek_v4": (deepseek_v4, dict(target_modules="all-linear"), None),
+    "minimax_m3": (minimax_m3, dict(target_modules="all-linear"), None),
     "gemma3": (gemma3, dict(target_modules=["q_proj", "fc1"]), None),
     "dora_embedding": (lambda: qwen3(False), dict(target_modules=["embed_tokens", "q_proj"], use_dora=True), None),
     "dora_conv1d": (gpt2, dict(target_modules=["c_attn"], fan_in_fan_out=True, use_dora=True), None),
 }
+# PEFT's own folder of these lacks names of what is one tensor in memory: its config ties none, or the base's folder has both.
+IN_MEMORY = ("bert_saved_embedding", "bert_saved_head", "bart_saved_embedding", "bart_saved_head", "stored_twice")
 # The entries that are then written into the config by hand.
 EDITS = {"linear_fan_in": {"fan_in_fan_out": True}, "conv1d_fan_out": {"fan_in_fan_out": False}, "default_targets": {"target_modules": None}}
 
@@ -95,15 +149,16 @@ def tensors_of(folder):
     return out
 
 
-def merged(make, base, adapter, dtype, rows):
+def merged(name, make, base, adapter, dtype, rows):
     model = type(make()).from_pretrained(base, dtype=dtype)
     if rows:
         model.resize_token_embeddings(rows)
     with tempfile.TemporaryDirectory() as out:
-        PeftModel.from_pretrained(model, adapter).merge_and_unload().save_pretrained(out)
+        whole = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+        whole.save_pretrained(out)
         config = json.loads((Path(out) / "config.json").read_text())
         text = config.get("text_config", config)
-        return tensors_of(out), {k: text.get(k, config.get(k)) for k in ("vocab_size", "tie_word_embeddings")}
+        return dict(whole.state_dict()) if name in IN_MEMORY else tensors_of(out), {k: text.get(k, config.get(k)) for k in ("vocab_size", "tie_word_embeddings")}
 
 
 def facts(t):
@@ -142,6 +197,11 @@ def make(name):
         fill(p, seed, 40)
     model.tie_weights()
     model.save_pretrained(target / "base", max_shard_size="1GB")
+    if name == "deepseek_v4":  # with tensors that its class always has in float32
+        type(model).from_pretrained(target / "base", dtype=torch.bfloat16).save_pretrained(target / "base", max_shard_size="1GB")
+    if name == "stored_twice":
+        stored = tensors_of(target / "base")
+        save_file({**stored, "lm_head.weight": stored["model.embed_tokens.weight"].clone()}, target / "base/model.safetensors", {"format": "pt"})
     if rows:
         model.resize_token_embeddings(rows)
         for seed, p in enumerate({p.data_ptr(): p for p in (model.get_input_embeddings().weight, model.get_output_embeddings().weight)}.values()):
@@ -158,7 +218,7 @@ def make(name):
     exact = not entries.get("use_dora")
     text, values = "", {}
     for kind, dtype in (("bf16", torch.bfloat16), ("f32", torch.float32)):
-        values[kind], said = merged(base_of, target / "base", target / "adapter", dtype, rows)
+        values[kind], said = merged(name, base_of, target / "base", target / "adapter", dtype, rows)
         lines = [f'   {json.dumps(n)}: {json.dumps(facts(t), separators=(",", ":"))}' for n, t in sorted(values[kind].items())]
         text += f',\n "{kind}": {{\n' + ",\n".join(lines) + "\n }"
     if not exact:

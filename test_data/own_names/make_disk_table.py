@@ -333,4 +333,5 @@ def main():
         write_cases(known["out"], classes)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -120,15 +120,38 @@ const ClassRules* class_rules(std::string_view model_type, std::string_view arch
   return any;
 }
 
+// The transforms of a class.
+struct Matchers {
+  std::vector<Matcher> tensors, names;
+
+  explicit Matchers(const ClassRules& rules) {
+    for (u16 t : rules.transforms) {
+      const Transform& transform = kTransforms[t];
+      (transform.kind == Transform::kItems ? tensors : names).emplace_back(transform);
+    }
+  }
+
+  std::string named(std::string name) const {
+    for (const Matcher& m : names)
+      if (const std::optional<Match> match = m.find(name)) name = renamed(name, *match, m.transform);
+    return name;
+  }
+};
+
+// Whether steps only divide a tensor: into rows of each matrix, into matrices, or into both.
+bool divides(std::span<const DiskStep> steps) {
+  const auto is = [&](std::size_t i, StepKind kind, int dim) {
+    return steps[i].kind == kind && steps[i].dim == dim && steps[i].number.empty();
+  };
+  if (steps.size() == 2) return is(0, StepKind::kDivide, 1) && is(1, StepKind::kExperts, 0);
+  return steps.size() == 1 &&
+         (is(0, StepKind::kExperts, 0) || is(0, StepKind::kDivide, 0) || is(0, StepKind::kDivide, 1));
+}
+
 class Transforming {
  public:
   Transforming(const Store& store, const ClassRules& rules, const OwnNamesOptions& options)
-      : store_(store), rules_(rules), options_(options) {
-    for (u16 t : rules.transforms) {
-      const Transform& transform = kTransforms[t];
-      (transform.kind == Transform::kItems ? tensors_ : names_).emplace_back(transform);
-    }
-  }
+      : store_(store), rules_(rules), options_(options), matchers_(rules) {}
 
   DiskTensors all(std::span<const NamedTensor> model) {
     const bool on_disk = std::ranges::find(model, rules_.on_disk, &NamedTensor::name) != model.end();
@@ -146,11 +169,7 @@ class Transforming {
     std::vector<std::pair<int, i64>> tensors;  // by source
   };
 
-  std::string named(std::string name) const {
-    for (const Matcher& m : names_)
-      if (const std::optional<Match> match = m.find(name)) name = renamed(name, *match, m.transform);
-    return name;
-  }
+  std::string named(std::string name) const { return matchers_.named(std::move(name)); }
 
   // A folder may have the names in memory, as some versions wrote and some publish them.
   bool kept(const std::string& name, const std::string& disk) const {
@@ -158,7 +177,7 @@ class Transforming {
   }
 
   void add(const std::string& name, i64 tensor) {
-    for (const Matcher& m : tensors_)
+    for (const Matcher& m : matchers_.tensors)
       if (const std::optional<Match> match = m.find(name)) return collect(m.transform, *match, name, tensor);
     put(name, named(name), tensor);
   }
@@ -233,13 +252,51 @@ class Transforming {
   const Store& store_;
   const ClassRules& rules_;
   const OwnNamesOptions& options_;
-  std::vector<Matcher> tensors_, names_;
+  const Matchers matchers_;
   std::vector<Group> groups_;
   std::map<std::string, std::size_t> group_of_;
   DiskTensors out_;
 };
 
+// A number that no model has, in place of an expert's.
+constexpr std::string_view kAnyExpert = "987654321";
+
 }  // namespace
+
+struct DiskPlaces::Rules {
+  Matchers matchers;
+};
+
+DiskPlaces::DiskPlaces(std::string_view model_type, std::string_view architecture)
+    : rules_(new Rules{Matchers(*class_rules(model_type, architecture))}) {}
+
+DiskPlaces::~DiskPlaces() = default;
+
+DiskPlace DiskPlaces::of(std::string_view wanted) const {
+  const std::string name(wanted);
+  const Matchers& matchers = rules_->matchers;
+  for (const Matcher& m : matchers.tensors) {
+    const std::optional<Match> match = m.find(name);
+    if (!match) continue;
+    const Transform& t = m.transform;
+    const bool alone =
+        std::ranges::all_of(t.sources, [&](const Alternative& a) { return a.source == t.sources[0].source; });
+    const bool same =
+        std::ranges::all_of(t.steps, [](const DiskStep& s) { return s.kind == StepKind::kSame; });
+    if (!alone || (!same && !divides(t.steps))) return {{}, true};
+    DiskPlace out;
+    for (std::string_view target : t.targets) {
+      std::string part(target);
+      if (std::size_t star = part.find('*'); star != part.npos) part.replace(star, 1, kAnyExpert);
+      part = matchers.named(replaced(name, *match, std::move(part)));
+      if (std::size_t expert = part.find(kAnyExpert); expert != part.npos)
+        part.replace(expert, kAnyExpert.size(), "{E}");
+      out.names.push_back(std::move(part));
+    }
+    return out;
+  }
+  return {{matchers.named(name)}};
+}
 
 bool has_disk_transforms(std::string_view model_type, std::string_view architecture) {
   return class_rules(model_type, architecture) != nullptr;

@@ -10,7 +10,9 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace mckpt::impl {
 
@@ -28,5 +30,24 @@ bool has_disk_transforms(std::string_view model_type, std::string_view architect
 DiskTensors transformed_tensors(const Store& store, std::span<const NamedTensor> model,
                                 std::string_view model_type, std::string_view architecture,
                                 const OwnNamesOptions& options);
+
+// The tensors of a folder for one name in memory.
+struct DiskPlace {
+  std::vector<std::string> names{};  // parts, one below the other; {E} stands for the numbers of experts
+  bool rearranged = false;           // the items are in another order, or in one tensor with others
+};
+
+// By the same table, for one name after another.
+class DiskPlaces {
+ public:
+  // pre: has_disk_transforms().
+  DiskPlaces(std::string_view model_type, std::string_view architecture);
+  ~DiskPlaces();
+  DiskPlace of(std::string_view name) const;
+
+ private:
+  struct Rules;
+  std::unique_ptr<const Rules> rules_;
+};
 
 }  // namespace mckpt::impl

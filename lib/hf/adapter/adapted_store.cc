@@ -85,7 +85,7 @@ BaseFacts facts_of(const Store& base, const MakeMemoryNames& names) {
     // A config that cannot be read is an error of who needs it.
     if (e.code() == Code::kInterrupted) throw;
   }
-  if (names) facts.names = names(facts.model_type);
+  if (names) facts.names = names(facts.model_type, facts.architecture);
   return facts;
 }
 

@@ -75,8 +75,8 @@ void Factors::check_rank(const std::string& module, const FactorPair& f) const {
       .found(cat("rank ", f.ranks));
 }
 
-void Factors::check_chosen(const std::string& module, i64 factor) const {
-  const bool tied_too = config_.keeps_tie && is_head_weight(cat(module, ".weight"));  // PEFT adds it
+void Factors::check_chosen(const std::string& module, i64 factor, bool tied) const {
+  const bool tied_too = tied && ties_factors(config_);  // PEFT adds it
   if (tied_too || config_.rules.targeted(module) != false) return;
   throw Error(Code::kUnaccounted,
               "the adapter has factors of a module that its config leaves out, and PEFT does not load them")
@@ -154,7 +154,7 @@ void Factors::check(const std::string& module, const AdapterModule& m) const {
   check_parts(m);
   if (!has_embedding(m) && may_have_parameters(module)) return check_parameters(module, m);
   const AdapterModule::Pair& pair = has_embedding(m) ? m.embedding : m.pairs.begin()->second;
-  check_chosen(module, pair.a);
+  check_chosen(module, pair.a, is_head_weight(cat(module, ".weight")));
   const FactorPair f = sized(pair);
   check_rank(module, f);
   check_magnitude(m, f);

@@ -26,7 +26,7 @@ void check_type(const Store& base, const AdaptedTensor& a) {
 }
 
 void refuse_other_rows(std::string_view name, std::span<const i64> dims, i64 rows) {
-  if (dims.size() == 2 && dims[0] == rows) return;
+  if (!dims.empty() && dims[dims.size() == 2 && dims[0] == 1 ? 1 : 0] == rows) return;
   throw Error(Code::kSourceShape,
               "the adapter changes the number of rows of one tensor of the vocabulary, and not of another")
       .tensor(name)
@@ -35,27 +35,39 @@ void refuse_other_rows(std::string_view name, std::span<const i64> dims, i64 row
       .help("PEFT saves both with save_embedding_layers=True after resize_token_embeddings");
 }
 
+// A number for each token, which resize_token_embeddings() adds to, too.
+bool is_bias_of_tokens(std::string_view name, std::span<const i64> dims, i64 tokens) {
+  return name.ends_with("final_logits_bias") ||
+         (name.ends_with(".bias") && dims.size() == 1 && dims[0] == tokens);
+}
+
 }  // namespace
 
-void check_merged(const BaseTensors& base, const Store& adapter, const AdaptedModel& model, i64 head) {
+void check_merged(const BaseTensors& base, const Store& adapter, const AdaptedModel& model,
+                  const Vocabulary& vocabulary) {
   const Store& store = base.store();
   auto dims_of = [&](const AdaptedTensor& a) {
     return a.replaced >= 0 ? adapter.dims(a.replaced) : store.dims(a.from);
   };
   auto adapted = [&](i64 t) { return std::ranges::find(model.tensors, t, &AdaptedTensor::tensor); };
   std::optional<i64> rows;
+  i64 tokens = 0;  // of the base
   for (const AdaptedTensor& a : model.tensors) {
     check_type(store, a);
-    if (!std::ranges::equal(dims_of(a), store.dims(a.from))) rows = dims_of(a)[0];
+    if (!std::ranges::equal(dims_of(a), store.dims(a.from)))
+      rows = dims_of(a)[0], tokens = store.dims(a.from)[0];
   }
   if (!rows) return;
   for (i64 t = 0; t < store.tensor_count(); t++) {
     const std::string_view name = store.name(t);
-    if (!is_embedding_weight(name) && !is_head_weight(name)) continue;
+    if (!is_embedding_weight(name) && !is_head_weight(name) && !vocabulary.tied(name) &&
+        !is_bias_of_tokens(name, store.dims(t), tokens))
+      continue;
     auto at = adapted(t);
     refuse_other_rows(name, at == model.tensors.end() ? store.dims(t) : dims_of(*at), *rows);
   }
-  if (auto at = adapted(head); at != model.tensors.end()) refuse_other_rows(at->name, dims_of(*at), *rows);
+  for (const AdaptedTensor& a : model.tensors)
+    if (!a.name.empty()) refuse_other_rows(a.name, dims_of(a), *rows);
 }
 
 }  // namespace mckpt::impl

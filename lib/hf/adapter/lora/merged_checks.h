@@ -9,11 +9,12 @@ namespace mckpt::impl {
 
 class BaseTensors;
 class Store;
+class Vocabulary;
 struct AdaptedModel;
 
 // Throws kUnsupportedTensor for a changed tensor of a type that is not computed with, kSourceShape if not all
-// tensors of the vocabulary have one number of rows. `head`: the output layer that the base has not; -1:
-// there is none.
-void check_merged(const BaseTensors& base, const Store& adapter, const AdaptedModel& model, i64 head);
+// tensors of the vocabulary have one number of rows.
+void check_merged(const BaseTensors& base, const Store& adapter, const AdaptedModel& model,
+                  const Vocabulary& vocabulary);
 
 }  // namespace mckpt::impl

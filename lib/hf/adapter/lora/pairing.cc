@@ -22,6 +22,7 @@
 namespace mckpt::impl {
 namespace {
 
+constexpr const char* kMergeThere = "merge it where it was trained (merge_and_unload), and save the model";
 constexpr const char* kOtherBase =
     "check that the base is the model that was trained, with the names of its own folder";
 
@@ -33,24 +34,21 @@ class Pairing {
         config_(config),
         facts_(facts),
         factors_(adapter, config),
-        vocabulary_(base_, facts, config) {}
+        names_(adapter_names(adapter)),
+        vocabulary_(base_, facts, names_) {}
 
   AdaptedModel run() {
-    AdapterNames names = adapter_names(adapter_);
-    modules_ = std::move(names.modules);
-    if (names.unused >= 0) refuse_unused(names.unused);
-    for (auto& [tensor, own] : names.whole) replace(tensor, std::move(own));
-    // Where the output layer is the embedding, PEFT merges into it last.
-    for (bool heads : {false, true})
-      for (const auto& entry : modules_)
-        if (is_head_weight(cat(entry.first, ".weight")) == heads)
-          with_tensor(entry.first, [&] { pair(entry.first, entry.second); });
-    factors_.require_tokens(modules_, vocabulary_.tied() >= 0);
-    if (vocabulary_.tied() >= 0 && vocabulary_.unties()) change(head("lm_head.weight"));
+    if (names_.unused >= 0) refuse_unused(names_.unused);
+    for (const auto& [tensor, own] : names_.whole) replace(tensor, own);
+    for (const std::string& name : in_order())
+      with_tensor(name, [&] { pair(name, names_.modules.at(name)); });
+    factors_.require_tokens(names_.modules, !vocabulary_.tied().empty());
+    vocabulary_.refuse_rows_beside_factors(names_, adapter_);
     AdaptedModel out;
-    out.untied = head_ >= 0;
+    out.untied = !own_.empty();
+    divide(vocabulary_, own_, base_.store().tensor_count(), adapted_);
     for (auto& [tensor, adapted] : adapted_) out.tensors.push_back(adapted);
-    check_merged(base_, adapter_, out, head_);
+    check_merged(base_, adapter_, out, vocabulary_);
     refuse_unlike_copies();
     AdaptedParts parts{std::vector<bool>(static_cast<std::size_t>(base_.store().tensor_count())), saved_};
     for (const AdaptedTensor& a : out.tensors)
@@ -86,41 +84,45 @@ class Pairing {
   std::span<const i64> dims(i64 t) const { return adapter_.dims(t); }
   std::string shape_text(i64 t) const { return dims_to_string(dims(t)); }
 
-  void replace(i64 t, std::string own) {
+  // The modules of the adapter. Where several are of one parameter, PEFT merges them in the order of the model.
+  std::vector<std::string> in_order() const {
+    std::vector<std::string> out;
+    for (const auto& entry : names_.modules) out.push_back(entry.first);
+    std::ranges::stable_sort(out, {}, [&](const std::string& name) { return vocabulary_.place(name); });
+    return out;
+  }
+
+  void replace(i64 t, const std::string& own) {
     const i64 b = target(own);
     if (b < 0) refuse_unused(t);
-    AdaptedTensor& a = change(b);
-    std::span<const i64> base = base_.store().dims(a.from);
+    std::span<const i64> base = base_.store().dims(b);
     // After resize_token_embeddings the adapter has both tensors of the vocabulary whole.
-    const bool resized = (is_embedding_weight(own) || is_head_weight(own)) && base.size() == 2 &&
-                         dims(t).size() == 2 && dims(t)[1] == base[1] && dims(t)[0] > 0;
+    const bool resized = (is_embedding_weight(own) || is_head_weight(own) || vocabulary_.tied(own)) &&
+                         base.size() == 2 && dims(t).size() == 2 && dims(t)[1] == base[1] && dims(t)[0] > 0;
     if (!resized && !std::ranges::equal(dims(t), base))
       throw Error(Code::kSourceShape, "a tensor of the adapter replaces one of another shape")
           .tensor(own)
           .expected(dims_to_string(base))
           .found(shape_text(t));
-    saved_.push_back(std::move(own));
-    // An output layer that is the embedding is there a second time.
-    if (a.replaced >= 0 && b == vocabulary_.tied())
+    saved_.push_back(own);
+    const TiedTensor::Name* tied = vocabulary_.entry(own);
+    if (tied && !ties_saved(config_) && config_.rules.saved_whole(own.substr(0, own.rfind('.')))) {
+      if (!own_.emplace(tied, t).second) refuse_unused(t);
+      return;
+    }
+    AdaptedTensor& a = change(b);
+    // A tied tensor may be there under all of its names.
+    if (a.replaced >= 0 && tied)
       copies_.emplace_back(a.replaced, t);
     else if (a.replaced >= 0)
       refuse_unused(t);
     a.replaced = t;
   }
 
-  // The tensor of the result that a name of the adapter means: of the base, or an output layer that the base
-  // has not. -1: there is none.
-  i64 target(const std::string& name) {
-    const i64 b = base_.find(name);
-    if (b < 0 && vocabulary_.tied() >= 0 && is_head_weight(name))
-      return vocabulary_.unties() ? head(name) : vocabulary_.tied();
-    return b;
-  }
-
-  // The output layer of its own that the adapter gives a base without one.
-  i64 head(const std::string& name) {
-    if (head_ < 0) head_ = base_.store().tensor_count(), head_name_ = base_.on_disk(name);
-    return head_;
+  // The tensor of the base that a name of the adapter means. -1: there is none.
+  i64 target(const std::string& name) const {
+    const TiedTensor* tied = vocabulary_.tied(name);
+    return tied ? tied->tensor : base_.find(name);
   }
 
   // The shape that the tensor has in the result.
@@ -130,6 +132,12 @@ class Pairing {
 
   [[noreturn]] void refuse_unused(i64 t) const {
     std::string_view name = adapter_.name(t), own = name.substr(std::min(kAdapterPrefix.size(), name.size()));
+    if (base_.rearranged(cat(own.substr(0, own.find(".lora_")), ".weight")) || base_.rearranged(own))
+      throw Error(
+          Code::kUnsupportedTensor,
+          "the folder of the base has the items of this tensor in another order, or in one tensor with others, and an adapter of it is not computed")
+          .tensor(name)
+          .help(kMergeThere);
     Error e(Code::kUnaccounted, "a tensor of the adapter belongs to no tensor of its base");
     e.tensor(name);
     if (const std::string help = help_of_named_factor(own); !help.empty()) throw e.help(help);
@@ -149,16 +157,14 @@ class Pairing {
   AdaptedTensor& change(i64 tensor) {
     AdaptedTensor& a = adapted_[tensor];
     a.tensor = a.from = tensor;
-    if (tensor == head_) a.from = vocabulary_.tied(), a.name = head_name_;
     return a;
   }
 
-  // Adds factors to what the tensor has. Two pairs may only belong to a tied embedding.
-  void add_factors(i64 tensor, const AdaptedFactors& factors) {
+  // Adds factors to what the tensor has. Several pairs may only belong to a tied tensor.
+  void add_factors(i64 tensor, const AdaptedFactors& factors, bool tied = false) {
     AdaptedTensor& a = change(tensor);
-    const bool tied = tensor == vocabulary_.tied();
     shared_ |= tied;
-    if ((!a.factors.empty() && !tied) || a.factors.size() > 1 || a.added >= 0)
+    if ((!a.factors.empty() && !tied) || a.added >= 0)
       throw Error(Code::kUnaccounted, "two pairs of factors change one tensor of the base")
           .tensor(base_.store().name(tensor));
     a.factors.push_back(factors);
@@ -178,18 +184,21 @@ class Pairing {
     }
   }
 
-  // The weight of a module that the config gives factors: a matrix [rows, columns].
-  i64 weight(const std::string& name, i64 rows, i64 columns, i64 factor) {
-    factors_.check_chosen(name, factor);
-    i64 t = target(cat(name, ".weight"));
-    if (t < 0) refuse_unused(factor);
-    const i64 wanted[] = {rows, columns};
-    std::span<const i64> found = dims_of(change(t));
+  static void check_fit(std::span<const i64> found, std::span<const i64> wanted) {
     if (!std::ranges::equal(found, wanted))
       throw Error(Code::kSourceShape, "the factors do not fit the weight of the base")
           .expected(dims_to_string(wanted))
           .found(dims_to_string(found))
           .help(kOtherBase);
+  }
+
+  // The weight of a module that the config gives factors: a matrix [rows, columns].
+  i64 weight(const std::string& name, i64 rows, i64 columns, i64 factor) {
+    factors_.check_chosen(name, factor, vocabulary_.tied(cat(name, ".weight")));
+    i64 t = target(cat(name, ".weight"));
+    if (t < 0) refuse_unused(factor);
+    const i64 wanted[] = {rows, columns};
+    check_fit(dims_of(change(t)), wanted);
     return t;
   }
 
@@ -197,7 +206,7 @@ class Pairing {
   void put_tokens(const std::string& name, i64 tokens) {
     const i64 t = target(cat(name, ".weight"));
     if (t < 0) refuse_unused(tokens);
-    const bool tied = t == vocabulary_.tied();
+    const bool tied = vocabulary_.tied(cat(name, ".weight"));
     auto at =
         std::ranges::find_if(config_.tokens, [&](const LoraConfig::Tokens& of) { return of.is_for(name); });
     // An output layer that follows the embedding needs no entry.
@@ -207,6 +216,14 @@ class Pairing {
       throw Error(Code::kUnaccounted, "the config does not say which tokens the rows of the adapter are for")
           .expected("trainable_token_indices of the module")
           .found(escaped(adapter_.name(tokens)));
+    const bool replaced = change(t).replaced >= 0 && config_.rules.saved_whole(name);
+    if (replaced || own_.contains(vocabulary_.entry(cat(name, ".weight"))))
+      throw Error(
+          Code::kUnsupportedTensor,
+          "the adapter has rows of tokens of a module that it has whole, too, which PEFT does not merge into one")
+          .expected("either of them")
+          .found(escaped(adapter_.name(tokens)))
+          .help(kMergeThere);
     AdaptedTensor& a = change(t);
     std::span<const i64> whole = dims_of(a);
     const i64 wanted[] = {std::ssize(at->rows), whole.size() == 2 ? whole[1] : 0};
@@ -228,7 +245,7 @@ class Pairing {
           .tensor(base_.store().name(t))
           .expected("rows of the embedding or of the output layer")
           .found(cat(escaped(adapter_.name(a.tokens[0].tensor)), " and ", escaped(adapter_.name(tokens))))
-          .help("merge it where it was trained (merge_and_unload), and save the model");
+          .help(kMergeThere);
     rows_of_both_ |= !a.tokens.empty();
     a.tokens.push_back({tokens, at->rows});
   }
@@ -238,7 +255,7 @@ class Pairing {
     const FactorPair f = factors_.sized(m.pairs.begin()->second);
     factors_.check_rank(name, f);
     const i64 stored = target(cat(name, ".weight"));
-    if (stored < 0) refuse_unused(f.a);
+    if (stored < 0) return pair_parts(name, m, f);
     const bool turned =
         is_turned_weight(name, facts_, config_.weights_turned, f.rows, f.columns, dims_of(change(stored)));
     corrected_ += turned != config_.weights_turned;
@@ -250,8 +267,33 @@ class Pairing {
                              .turned = turned};
     const i64 t = turned ? weight(name, f.columns, f.rows, f.a) : weight(name, f.rows, f.columns, f.a);
     factors_.check_magnitude(m, f);
-    add_factors(t, out);
+    add_factors(t, out, vocabulary_.tied(cat(name, ".weight")));
     add_bias(name, m, f);
+  }
+
+  // A matrix of which the folder has parts, one below the other.
+  void pair_parts(const std::string& name, const AdapterModule& m, const FactorPair& f) {
+    std::vector<i64> parts;
+    i64 rows = 0;
+    for (const std::string& part : base_.parts(cat(name, ".weight"))) {
+      parts.push_back(base_.find(part));
+      if (parts.back() < 0 || base_.store().dims(parts.back()).size() != 2) refuse_unused(f.a);
+      const i64 wanted[] = {base_.store().dims(parts.back())[0], f.columns};
+      check_fit(base_.store().dims(parts.back()), wanted);
+      rows += wanted[0];
+    }
+    if (parts.empty()) refuse_unused(f.a);
+    const i64 all[] = {rows, f.columns}, wanted[] = {f.rows, f.columns};
+    check_fit(all, wanted);
+    factors_.check_chosen(name, f.a, false);
+    refuse_extras(m, "a matrix that the folder has in parts", true);
+    factors_.check_magnitude(m, f);
+    AdaptedFactors out{
+        .a = f.a, .b = f.b, .magnitude = m.magnitude, .scale = config_.scale_of(name), .rank = f.ranks};
+    for (i64 t : parts) {
+      add_factors(t, out);
+      out.first_row += base_.store().dims(t)[0];
+    }
   }
 
   void add_bias(const std::string& name, const AdapterModule& m, const FactorPair& f) {
@@ -274,7 +316,7 @@ class Pairing {
   void refuse_extras(const AdapterModule& m, const char* what, bool magnitudes) const {
     if (m.bias >= 0 || (m.magnitude >= 0 && !magnitudes))
       throw Error(Code::kUnsupportedTensor, cat("a bias or magnitudes of ", what, " are not computed"))
-          .help("merge it where it was trained (merge_and_unload), and save the model");
+          .help(kMergeThere);
   }
 
   void pair_embedding(const std::string& name, const AdapterModule& m) {
@@ -283,13 +325,15 @@ class Pairing {
     factors_.check_rank(name, f);
     factors_.check_magnitude(m, f);
     // PEFT rounds the product, unless magnitudes follow.
-    add_factors(weight(name, f.columns, f.rows, f.a), {.a = f.a,
-                                                       .b = f.b,
-                                                       .magnitude = m.magnitude,
-                                                       .scale = config_.scale_of(name),
-                                                       .rank = f.ranks,
-                                                       .turned = true,
-                                                       .rounded = m.magnitude < 0});
+    add_factors(weight(name, f.columns, f.rows, f.a),
+                {.a = f.a,
+                 .b = f.b,
+                 .magnitude = m.magnitude,
+                 .scale = config_.scale_of(name),
+                 .rank = f.ranks,
+                 .turned = true,
+                 .rounded = m.magnitude < 0},
+                vocabulary_.tied(cat(name, ".weight")));
   }
 
   void pair_parameters_of(const std::string& name, const AdapterModule& m,
@@ -318,11 +362,10 @@ class Pairing {
   const LoraConfig& config_;
   const BaseFacts& facts_;
   const Factors factors_;
-  std::map<std::string, AdapterModule> modules_;
+  const AdapterNames names_;
   const Vocabulary vocabulary_;
-  std::map<i64, AdaptedTensor> adapted_;  // by the tensor of the result
-  i64 head_ = -1;                         // an output layer that the base has not
-  std::string head_name_;
+  std::map<i64, AdaptedTensor> adapted_;  // by the tensor of the base, and then of the result
+  OwnValues own_;
   bool shared_ = false;                      // factors change a tied embedding
   bool rows_of_both_ = false;                // and so do rows of its two modules
   i64 corrected_ = 0;                        // weights that fan_in_fan_out says otherwise

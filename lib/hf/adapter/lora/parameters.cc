@@ -26,14 +26,15 @@ constexpr Part kParts[] = {
 
 std::string filled(std::string_view pattern, i64 expert) {
   const std::size_t at = pattern.find("{E}");
+  if (at == pattern.npos) return "";
   return cat(pattern.substr(0, at), expert, pattern.substr(at + 3));
 }
 
 // A parameter of the base: matrices [rows, columns], in one tensor or in one for each expert and part.
 struct Parameter {
   i64 experts = 1, rows = 0, columns = 0;
-  i64 whole = -1;                         // the tensor that is the parameter
-  bool matrix = false;                    // it is one matrix, whose output is first
+  std::vector<i64> stacks{};  // the tensors that are the parameter, rows of each matrix below others
+  bool matrix = false;        // it is one matrix, whose output is first
   std::vector<std::vector<i64>> parts{};  // else, for each expert, its tensors one below the other
 };
 
@@ -41,9 +42,25 @@ std::optional<Parameter> whole_parameter(const BaseTensors& base, const std::str
   i64 t = base.find(name);
   if (t < 0) return std::nullopt;
   std::span<const i64> dims = base.store().dims(t);
-  if (dims.size() == 2) return Parameter{.rows = dims[0], .columns = dims[1], .whole = t, .matrix = true};
-  if (dims.size() == 3) return Parameter{.experts = dims[0], .rows = dims[1], .columns = dims[2], .whole = t};
+  if (dims.size() == 2) return Parameter{.rows = dims[0], .columns = dims[1], .stacks = {t}, .matrix = true};
+  if (dims.size() == 3)
+    return Parameter{.experts = dims[0], .rows = dims[1], .columns = dims[2], .stacks = {t}};
   return std::nullopt;
+}
+
+// A stack whose matrices the folder has in parts, each in a stack of its own.
+std::optional<Parameter> stacked_parameter(const BaseTensors& base, const std::string& name) {
+  Parameter out;
+  for (const std::string& part : base.parts(name)) {
+    const i64 t = base.find(part);
+    if (t < 0 || base.store().dims(t).size() != 3) return std::nullopt;
+    const std::span<const i64> dims = base.store().dims(t);
+    if (out.stacks.empty()) out.experts = dims[0], out.columns = dims[2];
+    if (dims[0] != out.experts || dims[2] != out.columns) return std::nullopt;
+    out.rows += dims[1];
+    out.stacks.push_back(t);
+  }
+  return out.stacks.empty() ? std::nullopt : std::optional(std::move(out));
 }
 
 // The tensors of one expert; empty if it is not there, or its parts are not matrices of equal width.
@@ -60,7 +77,7 @@ std::vector<i64> expert_parts(const BaseTensors& base, const std::vector<std::st
 std::optional<Parameter> parameter_in_parts(const BaseTensors& base, std::string_view module,
                                             std::string_view name) {
   Parameter out{.experts = 0};
-  std::vector<std::string> patterns = base.experts(cat(module, ".", name));
+  std::vector<std::string> patterns = base.parts(cat(module, ".", name));
   if (expert_parts(base, patterns, 0).empty()) {
     patterns.clear();
     for (const Part& p : kParts)
@@ -81,6 +98,7 @@ std::optional<Parameter> parameter_in_parts(const BaseTensors& base, std::string
 std::optional<Parameter> parameter_of(const BaseTensors& base, std::string_view module,
                                       std::string_view name) {
   if (std::optional<Parameter> p = whole_parameter(base, cat(module, ".", name))) return p;
+  if (std::optional<Parameter> p = stacked_parameter(base, cat(module, ".", name))) return p;
   return parameter_in_parts(base, module, name);
 }
 
@@ -100,7 +118,7 @@ struct Fit {
 Fit fit(const FactorPair& pair, const Parameter& p, i64 rank) {
   if (pair.ranks % rank != 0 || pair.ranks / rank != p.experts) return {};
   return {pair.rows == p.rows && pair.columns == p.columns,
-          p.whole >= 0 && !p.matrix && pair.rows == p.columns && pair.columns == p.rows};
+          !p.stacks.empty() && !p.matrix && pair.rows == p.columns && pair.columns == p.rows};
 }
 
 class Chooser {
@@ -190,9 +208,14 @@ class Chooser {
                      .turned = how.turned,
                      .rounded = true};
     auto put = [&](i64 t) { out.push_back({.tensor = t, .from = t, .factors = {a}}); };
-    if (p.whole >= 0) {
+    if (!p.stacks.empty()) {
       a.stack = true;
-      return put(p.whole);
+      for (i64 t : p.stacks) {
+        put(t);
+        const std::span<const i64> dims = base_.store().dims(t);
+        a.first_row += dims[dims.size() - 2];
+      }
+      return;
     }
     for (a.expert = 0; a.expert < p.experts; a.expert++) {
       a.first_row = 0;
@@ -228,9 +251,11 @@ std::string BaseTensors::on_disk(std::string_view name) const {
   return memory_ ? memory_->on_disk(name) : std::string(name);
 }
 
-std::vector<std::string> BaseTensors::experts(std::string_view parameter) const {
-  return memory_ ? memory_->experts(memory_->on_disk(parameter)) : std::vector<std::string>();
+std::vector<std::string> BaseTensors::parts(std::string_view name) const {
+  return memory_ ? memory_->parts(name) : std::vector<std::string>();
 }
+
+bool BaseTensors::rearranged(std::string_view name) const { return memory_ && memory_->rearranged(name); }
 
 std::vector<std::string_view> BaseTensors::names() const {
   std::vector<std::string_view> out;

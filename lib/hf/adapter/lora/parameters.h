@@ -28,9 +28,9 @@ class BaseTensors {
   i64 find(std::string_view name) const;
   // The name on disk of a tensor in memory.
   std::string on_disk(std::string_view name) const;
-  // The tensors of each expert that the model's folder may have for a parameter: patterns with {E}, as
-  // MemoryNames has them.
-  std::vector<std::string> experts(std::string_view parameter) const;
+  // As MemoryNames has them, for a name in memory.
+  std::vector<std::string> parts(std::string_view name) const;
+  bool rearranged(std::string_view name) const;
   std::vector<std::string_view> names() const;
 
  private:

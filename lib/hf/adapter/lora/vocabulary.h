@@ -1,39 +1,84 @@
-// The embedding of tokens and the output layer of a base, which are one tensor in many models. PEFT wraps the
-// two as modules of their own, and what it makes of one tensor depends on the config:
+// The parameters that a base has under several names: the embedding of tokens, which is the output layer of many
+// models, too, and the embeddings of an encoder and a decoder; and beside these the bias of an output layer. The class
+// of the model says which they are (tied_classes.h); a folder has one of the names, or equal tensors of several.
 //
-//   factors of either                     both keep one tensor, to which the products are added in turn
-//   modules_to_save has one of them       the output layer gets values of its own: a tensor that the base has not
-//   the same with ensure_weight_tying     one tensor, which is replaced
+//   BartForConditionalGeneration   model.shared.weight = model.encoder.embed_tokens.weight =
+//                                  model.decoder.embed_tokens.weight = lm_head.weight
+//
+// PEFT wraps these as modules of their own. Its result depends on what the file of the adapter has:
+//
+//   factors or rows of tokens of any of them       one parameter still, which gets all of it in turn
+//   a tensor of a module that modules_to_save has  values of its own for this name; all others keep the parameter's,
+//                                                  and none are tied any more
+//   the same where PEFT ties (ties_saved())        one parameter, replaced
+//   any other tensor                               one parameter, replaced
 #pragma once
 
-#include <optional>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/int.h"
 
 namespace mckpt::impl {
 
 class BaseTensors;
+class Store;
+struct AdaptedTensor;
+struct AdapterNames;
 struct BaseFacts;
 struct LoraConfig;
 
-// Whether the name belongs to the weight of such a module, in memory or on disk.
+// Whether the name is one that many models give the weight of such a module, in memory or on disk.
 bool is_embedding_weight(std::string_view name);
 bool is_head_weight(std::string_view name);
 
+struct TiedTensor {
+  struct Name {
+    std::string memory, disk;
+    i64 tensor;  // of the base; -1: it has others of the names
+  };
+  i64 tensor;               // of the base, by the first name that it has
+  std::vector<Name> names;  // in the order of the modules
+};
+
 class Vocabulary {
  public:
-  Vocabulary(const BaseTensors& base, const BaseFacts& facts, const LoraConfig& config);
+  // `names`: of the adapter that is read with the base.
+  Vocabulary(const BaseTensors& base, const BaseFacts& facts, const AdapterNames& names);
 
-  // The embedding that is the output layer, too: a tensor of the base. -1: they are two, or it is not known.
-  i64 tied() const { return tied_; }
-  // Whether the adapter gives the output layer values of its own.
-  bool unties() const { return unties_; }
+  const std::vector<TiedTensor>& tied() const { return tied_; }
+  // By a name in memory or on disk; null: the name has a tensor of its own.
+  const TiedTensor* tied(std::string_view name) const;
+  const TiedTensor::Name* entry(std::string_view name) const;
+  // The place of a module's weight among its names. -1 for other modules.
+  i64 place(std::string_view module) const;
+  // Throws kUnsupportedTensor where a folder of the base cannot have these names apart, or where it is not known which
+  // names there are. `own`: the names with values of their own.
+  void require_divisible(const std::vector<std::string>& own) const;
+  // Throws kUnsupportedTensor for rows of tokens of one module and factors of another that is tied to it.
+  void refuse_rows_beside_factors(const AdapterNames& names, const Store& adapter) const;
 
  private:
-  i64 tied_ = -1;
-  bool unties_ = false;
+  bool of_class(const BaseTensors& base, const BaseFacts& facts, const AdapterNames& names);
+  void by_words(const BaseTensors& base, const AdapterNames& names);
+
+  std::vector<TiedTensor> tied_;
+  std::string architecture_;
+  bool known_ = false, fixed_ = false;  // the class, and its ties
 };
+
+// Tensors of the adapter that are the values of one name of a tied tensor.
+using OwnValues = std::map<const TiedTensor::Name*, i64>;
+// Gives the names of tied tensors what the adapter makes of them: one tensor where the base has one, and all where one
+// has values of its own. `tensors`: how many the base has. Throws as require_divisible().
+void divide(const Vocabulary& vocabulary, const OwnValues& own, i64 tensors,
+            std::map<i64, AdaptedTensor>& adapted);
+
+// Whether PEFT ties the modules of the vocabulary when it loads an adapter of this config: those that are saved, and
+// those with factors.
+bool ties_saved(const LoraConfig& config);
+bool ties_factors(const LoraConfig& config);
 
 }  // namespace mckpt::impl

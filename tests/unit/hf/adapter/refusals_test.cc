@@ -35,9 +35,10 @@ const MadePart kA = part("model.q.lora_A.weight", {2, 6}), kB = part("model.q.lo
 // The error of opening an adapter of these tensors and this config, with the help; "nothing" if it is
 // accepted.
 std::string opened(const std::vector<MadePart>& tensors, const std::string& config = kPlain,
-                   const std::vector<MadePart>& base_tensors = kBase, const char* model_type = nullptr) {
+                   const std::vector<MadePart>& base_tensors = kBase, const char* model_type = nullptr,
+                   const std::string& more_config = "") {
   TempFolder base, adapter;
-  if (model_type) base.put("config.json", cat(R"({"model_type": ")", model_type, R"("})"));
+  if (model_type) base.put("config.json", cat(R"({"model_type": ")", model_type, "\"", more_config, "}"));
   put_model(base, base_tensors, "");
   put_model(adapter, tensors, "");
   std::filesystem::rename(adapter.at("model.safetensors"), adapter.at("adapter_model.safetensors"));
@@ -199,6 +200,57 @@ TEST(Pairing, TakesBothSidesOfATie) {
   expect_all(opened({part("embed_out.weight", {11, 6})}), {"MC2005", "embed_out.weight"});
 }
 
+// Values of its own for one of several tied tensors: where a folder can have them apart.
+TEST(Pairing, DividesATieThatIsKnown) {
+  const MadePart embedding = part("model.embed_tokens.weight", {11, 6}),
+                 head = part("lm_head.weight", {11, 6});
+  const std::string saved = with(R"("modules_to_save": ["embed_tokens"])");
+  auto of_class = [&](const char* name, const char* more = "") {
+    return opened({embedding}, saved, kTied, "some", cat(R"(, "architectures": [")", name, "\"]", more));
+  };
+  EXPECT_EQ(of_class("Qwen3ForCausalLM"), "nothing");
+  EXPECT_EQ(of_class("Qwen3Model"), "nothing");
+  EXPECT_EQ(of_class("OwnForCausalLM", R"(, "tie_word_embeddings": false)"), "nothing");
+  expect_all(of_class("OwnForCausalLM"),
+             {"MC1224", "not known", "the class OwnForCausalLM", "merge_and_unload"});
+  // The names of the class are none of this base: it has another model in it.
+  expect_all(of_class("WhisperForConditionalGeneration"), {"MC1224", "not known"});
+  expect_all(opened({embedding}, saved, kTied), {"MC1224", "no class in config.json"});
+  EXPECT_EQ(opened({embedding, head}, saved, kTied), "nothing");  // the adapter says that there is a head
+  const std::vector<MadePart> shared = {{"shared.weight", kF32, {11, 6}}};
+  expect_all(opened({part("shared.weight", {11, 6})}, with(R"("modules_to_save": ["shared"])"), shared, "t5",
+                    R"(, "architectures": ["T5ForConditionalGeneration"])"),
+             {"MC1224", "no folder of a T5ForConditionalGeneration", "shared.weight"});
+}
+
+TEST(Pairing, RefusesRowsOfTokensThatPeftDoesNotMerge) {
+  const MadePart rows = part("model.embed_tokens.token_adapter.trainable_tokens_delta", {2, 6});
+  const std::string config = with(R"("trainable_token_indices": [3, 10])");
+  expect_all(opened({rows, kHeadA, kHeadB}, config, kTied),
+             {"MC1224", "rows of tokens of one module and factors of another", "factors of lm_head"});
+  EXPECT_EQ(opened({rows, kHeadA, kHeadB}, config), "nothing");
+  expect_all(
+      opened({rows, part("model.embed_tokens.weight", {11, 6}), part("lm_head.weight", {11, 6})},
+             with(R"("trainable_token_indices": [3, 10], "modules_to_save": ["embed_tokens"])"), kTied),
+      {"MC1224", "a module that it has whole, too"});
+  expect_all(opened({rows, part("model.embed_tokens.weight", {11, 6})},
+                    with(R"("trainable_token_indices": [3, 10], "modules_to_save": ["embed_tokens"])")),
+             {"MC1224", "a module that it has whole, too"});
+}
+
+// PEFT ties modules by the words embed_tokens and lm_head in the config.
+TEST(Pairing, TiesFactorsWherePeftDoes) {
+  const std::vector<MadePart> tied = {{"transformer.wte.weight", kF32, {11, 6}}};
+  const std::vector<MadePart> both = {part("transformer.wte.lora_embedding_A", {2, 11}),
+                                      part("transformer.wte.lora_embedding_B", {6, 2}), kHeadA, kHeadB};
+  expect_all(
+      opened(both, with(R"("target_modules": ["transformer.wte"], "ensure_weight_tying": true)"), tied),
+      {"MC2005", "lm_head", "PEFT does not load them"});
+  EXPECT_EQ(opened({kEmbeddingA, kEmbeddingB, kHeadA, kHeadB},
+                   with(R"("target_modules": ["model.embed_tokens"], "ensure_weight_tying": true)"), kTied),
+            "nothing");
+}
+
 TEST(Pairing, TakesAVocabularyOfAnotherSizeAsAWhole) {
   const MadePart embedding = part("model.embed_tokens.weight", {13, 6});
   EXPECT_EQ(opened({embedding, part("lm_head.weight", {13, 6})}), "nothing");
@@ -206,6 +258,9 @@ TEST(Pairing, TakesAVocabularyOfAnotherSizeAsAWhole) {
   expect_all(opened({embedding}),
              {"MC2011", "lm_head.weight", "expected 13 rows, as the adapter has them, found [11, 6]"});
   expect_all(opened({embedding, part("lm_head.weight", {12, 6})}), {"MC2011", "and not of another"});
+  std::vector<MadePart> with_bias = kTied;
+  with_bias.push_back({"final_logits_bias", kF32, {1, 11}});
+  expect_all(opened({embedding}, kPlain, with_bias), {"MC2011", "final_logits_bias", "13 rows"});
   expect_all(opened({part("model.embed_tokens.weight", {13, 7})}), {"MC2011", "of another shape"});
 }
 
@@ -232,7 +287,8 @@ TEST(Pairing, TakesRowsOfTokensThatTheConfigNames) {
     EXPECT_EQ(opened({rows, of_head}, with(both)), "nothing");
   }
   // Rows of the same tokens are saved once, for the embedding.
-  const std::string same = with(R"("trainable_token_indices": {"lm_head": [3, 10], "embed_tokens": [3, 10]})");
+  const std::string same =
+      with(R"("trainable_token_indices": {"lm_head": [3, 10], "embed_tokens": [3, 10]})");
   EXPECT_EQ(opened({rows}, same, kTied), "nothing");
   expect_all(opened({rows}, same), {"MC2005", "has no rows of them", "lm_head, 2 rows"});
   expect_all(opened({of_head}, same, kTied), {"MC2005", "has no rows of them", "embed_tokens, 2 rows"});
