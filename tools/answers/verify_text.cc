@@ -210,6 +210,8 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
     left_out.emplace_back("the nesting of the values was not compared");
   if (std::ranges::find(report.checks, "carried", &Check::name) != report.checks.end())
     left_out.emplace_back("attributes in records of torch DCP were not compared");
+  if (auto inside = std::ranges::find(report.checks, "inside", &Check::name); inside != report.checks.end())
+    left_out.push_back(cat("tensors inside of ", counted(inside->count, "object"), " were not read"));
   if (std::ranges::find(report.checks, "shards", &Check::name) != report.checks.end())
     left_out.emplace_back("the other shards were not read");
   if (std::ranges::find(report.checks, "states", &Check::name) != report.checks.end())

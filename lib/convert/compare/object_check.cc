@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
+#include <set>
 
 #include "convert/compare/comparing.h"
 #include "convert/compare/differences/objects.h"
@@ -11,6 +13,11 @@
 #include "convert/compare/sides/sides.h"
 #include "convert/open/checkpoint.h"
 #include "core/base/text.h"
+#include "io/dcp/dcp.h"
+#include "io/dcp/run/args.h"
+#include "io/pickle/value.h"
+#include "io/store/dcp_dialect.h"
+#include "io/store/store.h"
 #include "io/verify/verify.h"
 
 namespace mckpt::impl {
@@ -19,6 +26,54 @@ namespace {
 
 ObjectSide objects_of(const Opened& side) {
   return side.sharded ? ObjectSide(*side.sharded) : ObjectSide(side.store());
+}
+
+// Whether both are folders of torch_dist: objects that are no facts, such as random states, have one name on both.
+bool are_torch_dist(const Sides& sides) {
+  return sides.tested.sharded && sides.source.sharded &&
+         dcp_dialect(sides.tested.sharded->on_disk()) == DcpDialect::kTorchDist &&
+         dcp_dialect(sides.source.sharded->on_disk()) == DcpDialect::kTorchDist;
+}
+
+using Names = std::set<std::string, std::less<>>;
+
+bool is_extra_state(std::string_view object) { return object.find("._extra_state/") != object.npos; }
+
+// The objects that are no facts. An extra state of None, or of a list of it, is none: a run without FP8 saves it so.
+Names unplaced_objects(const ObjectSide& side) {
+  Names out;
+  for (const Object& o : side.store.objects())
+    if (!is_common_state(o.name) && !is_file(side.store, o)) out.insert(o.name);
+  for (const RunFact& fact : side.facts.all) {
+    const std::string name = name_of(fact);
+    if (!is_extra_state(name)) continue;
+    const std::shared_ptr<const PickleValue> value = side.facts.value(fact);
+    if (!value) continue;
+    bool none = value->is_none() || value->is(PickleValue::Kind::kList);
+    for (PickleValue item : value->items()) none &= item.is_none();
+    if (none) out.erase(name);
+  }
+  return out;
+}
+
+// The differences of these objects. A conversion leaves them out, and writes extra states of None: `left` gets the names
+// of those that the source alone has, where the tested side is a result.
+ObjectDifferences unplaced_differences(const Sides& sides, const Comparing& c, Names& left) {
+  const ObjectSide tested(sides.tested.sharded->on_disk()), source(sides.source.sharded->on_disk());
+  const Names here = unplaced_objects(tested), there = unplaced_objects(source);
+  if (!c.options.counting.all) std::ranges::set_difference(there, here, std::inserter(left, left.end()));
+  const auto apart = [&](std::string_view name) {
+    return left.contains(name) || (!here.contains(name) && !there.contains(name));
+  };
+  return object_differences(tested, source, {}, apart, c.options.counting.all, c.options.threads);
+}
+
+void add(ObjectDifferences more, ObjectDifferences& to) {
+  to.objects += more.objects, to.unread += more.unread;
+  std::ranges::move(more.findings, std::back_inserter(to.findings));
+  std::ranges::move(more.differences, std::back_inserter(to.differences));
+  for (auto& [reason, names] : more.left_out)
+    std::ranges::move(names, std::back_inserter(to.left_out[reason]));
 }
 
 }  // namespace
@@ -35,6 +90,12 @@ bool compare_objects(const Sides& sides, const Comparing& c) {
       tested, source, sides.changes.of_tensors ? nullptr : sides.changes.left_out,
       [&](std::string_view name) { return options && is_option(name); }, c.options.counting.all,
       c.options.threads);
+  bool leaves = tested.leaves_objects() || source.leaves_objects();
+  Names left;
+  if (leaves && are_torch_dist(sides)) {
+    leaves = false;
+    add(unplaced_differences(sides, c, left), result);
+  }
   std::vector<std::string> reasons;
   if (!result.of_grid.empty())
     reasons.push_back(cat(listed(result.of_grid), " of args, which describe the grid of a training run"));
@@ -48,8 +109,10 @@ bool compare_objects(const Sides& sides, const Comparing& c) {
     std::ranges::copy(options->findings, std::back_inserter(result.findings));
     std::ranges::copy(options->differences, std::back_inserter(result.differences));
   }
-  if (tested.leaves_objects() || source.leaves_objects())
-    reasons.push_back("objects that have no place under the names by which the two are compared");
+  if (!left.empty())
+    reasons.push_back(cat(listed(std::vector<std::string_view>(left.begin(), left.end()), 3),
+                          ", which a conversion leaves out"));
+  if (leaves) reasons.push_back("objects that have no place under the names by which the two are compared");
   std::string note;
   for (const std::string& reason : reasons) note += cat(note.empty() ? "not compared: " : "; ", reason);
   for (Difference& d : result.differences) report.differences.push_back(std::move(d));

@@ -10,6 +10,7 @@
 #include "convert/compare/by_card.h"
 #include "convert/compare/checks/beside.h"
 #include "convert/compare/checks/contents.h"
+#include "convert/compare/checks/inside.h"
 #include "core/base/error.h"
 #include "core/base/observer.h"
 #include "hf/adapter/adapted_store.h"
@@ -234,6 +235,7 @@ void verify_store_at(const std::string& path, const Store& store, const VerifyOp
                                                   .accept = options.compare.opening.accept});
   note_shards(store, report);
   check_contents(path, store, report);
+  note_inside(store, report);
   note_optimizer(path, store, report);
   // A damaged file that is therefore not a part of the checkpoint is not read a second time.
   for (const Finding& f : report.findings)
