@@ -1,8 +1,9 @@
 """A model that transformers does not load, though every tensor is in the files, is a warning of verify: names in wrappers in
-pytorch_model.bin, shards and indexes that it does not take."""
+pytorch_model.bin, shards and indexes that it does not take, and settings of config.json that it refuses."""
 
 import json
 import os
+import shutil
 import struct
 
 from mckpt_tests.checks import finish
@@ -52,4 +53,18 @@ for metadata, words in (({}, ("warning[MC1105]", "no object `metadata`")), ({"me
         json.dump({**metadata, "weight_map": places}, f)
     run(0, "verify", shards, words=words or ("config.json has them all",), no_words=() if words else ("warning[",))
 
-finish(10)
+VOCABULARY = CONFIG["vocab_size"]
+LAYERS = CONFIG["num_hidden_layers"]
+for name, change, word in (("pad", {"pad_token_id": VOCABULARY}, f"pad_token_id {VOCABULARY}"), ("last", {"pad_token_id": VOCABULARY - 1}, None),
+                           ("negative", {"pad_token_id": -1}, None), ("none", {"pad_token_id": None}, None),
+                           ("types", {"layer_types": ["full_attention"] * (LAYERS + 1)}, f"num_hidden_layers is {LAYERS}"),
+                           ("code", {"layer_types": ["full_attention"] * (LAYERS + 1), "auto_map": {}}, None),
+                           ("all", {"layer_types": ["full_attention"] * LAYERS}, None)):
+    changed = folder_of(name, {**CONFIG, **change})
+    shutil.copy(path("m.safetensors"), path(name, "model.safetensors"))
+    run(0, "verify", changed, words=("warning[MC2001]", word) if word else ("config.json has them all",), no_words=() if word else ("warning[",))
+saved = folder_of("pad_bin", {**CONFIG, "pad_token_id": VOCABULARY})
+torch_file(path("pad_bin", "pytorch_model.bin"), lambda k: k)
+run(0, "verify", saved, words=(f"pad_token_id {VOCABULARY}",))
+
+finish(20)

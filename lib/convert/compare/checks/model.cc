@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/adapter/wrapped_model.h"
+#include "hf/config/refused_settings.h"
 #include "hf/config/unlike_settings.h"
 #include "hf/folder/assets.h"
 #include "hf/folder/known_tensors.h"
@@ -53,6 +54,17 @@ struct Judged {
 
 void add_unlike(std::span<const std::string> pairs, const std::string& folder, std::vector<Finding>& odd) {
   for (const std::string& pair : pairs) odd.push_back(unlike_tie_finding(pair, folder));
+}
+
+// Warnings of settings that transformers refuses, in the folder with the config. A config that cannot be read is a
+// finding of its own.
+void add_refused_settings(const std::string& folder, const OpenOptions& opening, std::vector<Finding>& odd) {
+  try {
+    for (std::string& text : refused_settings(json_text(Folder(folder, opening).open_file("config.json"))))
+      odd.push_back({.code = Code::kBadConfig, .message = std::move(text), .warning = true});
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted || e.is_of_the_moment()) throw;
+  }
 }
 
 // Whether transformers takes the files for the model by their names: pytorch_model.bin, or its shards.
@@ -233,7 +245,10 @@ void check_own_names(const Store& store, int threads, std::vector<Finding> odd, 
                                  {.source = store.root(), .keep_unlike_heads = true, .threads = threads});
   if (!opened.own->unlike.empty()) odd = {};  // the same tensors under the model's names
   const Judged found = judged(opened, odd);
-  if (found.compared) add_wrapped_names(store, *opened.own, odd);
+  if (found.compared) {
+    add_wrapped_names(store, *opened.own, odd);
+    add_refused_settings(opened.own->folder.path, store.opening(), odd);
+  }
   Check check = check_of(store, found, odd);
   report.add(std::move(check), std::move(odd));
 }
@@ -251,6 +266,7 @@ bool check_model_folder(const Store& store, int threads, VerifyReport& report) {
     add_unlike(unlike_copies(model, threads), "", odd);
     if (std::string warning = map_warning(model); !warning.empty())
       odd.push_back({.code = Code::kContradiction, .message = std::move(warning), .warning = true});
+    add_refused_settings(store.root(), store.opening(), odd);
     const Check::Status status = status_of(odd);
     report.add({"model", status, store.tensor_count(), "tensors"}, std::move(odd));
   } catch (const Error& e) {
