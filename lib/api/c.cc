@@ -20,10 +20,7 @@ char* c_text(const std::string& text) {
   return copy;
 }
 
-const char* c_given(const char* text, const char* what) {
-  if (!text) throw Error(Code::kUsage, cat("the ", what, " is a null pointer"));
-  return text;
-}
+void refuse_null(const char* what) { throw Error(Code::kUsage, cat("the ", what, " is a null pointer")); }
 
 }  // namespace mckpt::impl
 

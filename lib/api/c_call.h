@@ -54,8 +54,15 @@ char* c_written(mckpt_error** error, Fn&& fn) noexcept {
   });
 }
 
-// Returns `text`. Throws kUsage for a null pointer; `what` is the argument's name, for the message.
-const char* c_given(const char* text, const char* what);
+// Throws kUsage for an argument that is a null pointer; `what` is its name, for the message.
+[[noreturn]] void refuse_null(const char* what);
+
+// Returns the argument. Throws as refuse_null().
+template <typename T>
+T* c_given(T* argument, const char* what) {
+  if (!argument) refuse_null(what);
+  return argument;
+}
 
 class CObserver final : public mckpt::Observer {
  public:

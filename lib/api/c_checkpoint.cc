@@ -127,8 +127,9 @@ mckpt_tensor mckpt_tensor_at(const mckpt_checkpoint* c, int64_t number) {
 int mckpt_tensor_table(const mckpt_checkpoint* c, mckpt_table* to, mckpt_error** error) {
   return c_status(error, [&] {
     const TensorLists& t = c->tensors;
-    *to = {std::ssize(t.ranks), t.names.data(),  std::ssize(t.names), t.dtypes.data(),  std::ssize(t.dtypes),
-           t.ranks.data(),      t.shapes.data(), t.bytes.data(),      t.in_files.data()};
+    *c_given(to, "table") = {std::ssize(t.ranks), t.names.data(),       std::ssize(t.names),
+                             t.dtypes.data(),     std::ssize(t.dtypes), t.ranks.data(),
+                             t.shapes.data(),     t.bytes.data(),       t.in_files.data()};
   });
 }
 
@@ -139,7 +140,7 @@ int64_t mckpt_matching(const mckpt_checkpoint* c, const char* glob, int64_t* to,
     int64_t count = 0, number = 0;
     for (const std::string& name : c->checkpoint.names(c_given(glob, "glob"))) {
       while (name != t.name(number)) number++;
-      to[count++] = number++;
+      c_given(to, "list of numbers")[count++] = number++;
     }
     return count;
   });
@@ -177,16 +178,20 @@ int64_t mckpt_read_bytes(const mckpt_checkpoint* c, const char* name, const char
 int mckpt_read(const mckpt_checkpoint* c, const char* name, const char* slice, void* to, int64_t bytes,
                mckpt_error** error) {
   return c_status(error, [&] {
-    c->checkpoint.read_into(
-        c_given(name, "name"), slice_text(slice),
-        {static_cast<std::byte*>(to), static_cast<std::size_t>(std::max<int64_t>(bytes, 0))});
+    if (bytes < 0)
+      throw mckpt::impl::Error(mckpt::impl::Code::kUsage, "the size of the memory is negative")
+          .expected("the bytes of mckpt_read_bytes()")
+          .found(mckpt::impl::cat(bytes, " bytes"));
+    if (bytes > 0) c_given(to, "memory");  // a tensor without items needs none
+    c->checkpoint.read_into(c_given(name, "name"), slice_text(slice),
+                            {static_cast<std::byte*>(to), static_cast<std::size_t>(bytes)});
   });
 }
 
 int mckpt_tensor_stretch(const mckpt_checkpoint* c, const char* name, mckpt_stretch* to,
                          mckpt_error** error) {
   return c_status(error, [&] {
-    *to = {nullptr, 0};
+    *c_given(to, "stretch") = {nullptr, 0};
     std::optional<mckpt::TensorStretch> stretch = c->checkpoint.stretch(c_given(name, "name"));
     if (!stretch) return;
     std::lock_guard lock(c->mutex);

@@ -14,6 +14,7 @@
 #include "io/file/folder.h"
 #include "io/file/path_stat.h"
 #include "io/listing/manifest.h"
+#include "io/listing/sum_list.h"
 #include "io/store/store.h"
 #include "io/verify/kept_sums.h"
 
@@ -55,6 +56,19 @@ Card card_at(const std::string& path) {
   }
 }
 
+// `others`: the list has sums of other files than the one at `file`; "" there: of a folder.
+[[noreturn]] void refuse_list(const KeptSums& kept, bool others, const std::string& file,
+                              const std::string& list) {
+  Error error(Code::kBadCard,
+              file.empty() ? "the list has no sum of a file" : "the list has no sum of this file");
+  error.file(file.empty() ? list : file)
+      .expected("lines of sha256sum: a SHA-256, two blanks and a name")
+      .found(others                  ? cat(list, ", which names other files")
+             : kept.findings.empty() ? cat(list, ", which has no such line")
+                                     : cat(list, ": ", kept.findings[0].message));
+  throw error;
+}
+
 // A list of sums, such as SHA256SUMS, in place of a card: its files belong to the path, or to the folder that
 // the path is in.
 Verified verify_by_list(std::string_view text, const std::string& path, const VerifyOptions& options,
@@ -62,13 +76,9 @@ Verified verify_by_list(std::string_view text, const std::string& path, const Ve
   const OpenOptions plain = as_files(files_of(options));
   const ListedPlace place = listed_place(path, plain);
   KeptSums kept = listed_sums(text, *options.card);
+  const bool any = !kept.sums.empty();
   if (!place.name.empty()) std::erase_if(kept.sums, [&](const KeptSum& s) { return s.file != place.name; });
-  if (kept.sums.empty())
-    throw Error(Code::kBadCard,
-                place.name.empty() ? "the list has no sum of a file" : "the list has no sum of this file")
-        .file(place.name.empty() ? *options.card : path)
-        .expected("lines of sha256sum: a SHA-256, two blanks and a name")
-        .found(cat(*options.card, place.name.empty() ? "" : ", which names other files"));
+  if (kept.sums.empty()) refuse_list(kept, any, place.name.empty() ? "" : path, *options.card);
   Verified out;
   Check check{.name = "digests", .status = Check::Status::kPass, .unit = "files"};
   observer.begin("verify by the list", 0);
@@ -88,7 +98,7 @@ Verified verify_by_list(std::string_view text, const std::string& path, const Ve
   return out;
 }
 
-// The text of a list of sums; nothing if the file is a card in JSON, or none of both.
+// The text of a list of sums, by its name or by its lines; nothing if the file is a card in JSON, or none of both.
 std::optional<std::string> sum_list(const std::string& path) {
   constexpr i64 kMostBytes = i64{64} << 20;
   const std::optional<struct stat> st = stat_of(path);
@@ -96,7 +106,9 @@ std::optional<std::string> sum_list(const std::string& path) {
   const InputFile file(path);
   std::vector<u8> bytes = file.read(0, file.size());
   std::string text(bytes.begin(), bytes.end());
-  return is_sum_list(text) ? std::optional(std::move(text)) : std::nullopt;
+  const bool named = is_list_name(std::string_view(path).substr(path.find_last_of('/') + 1));
+  return is_sum_list(text) || (named && !text.starts_with('{')) ? std::optional(std::move(text))
+                                                                : std::nullopt;
 }
 
 }  // namespace

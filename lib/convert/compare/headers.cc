@@ -15,6 +15,7 @@
 #include "core/items/shape.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
+#include "io/store/tensor_numbers.h"
 
 namespace mckpt::impl {
 namespace {
@@ -71,9 +72,10 @@ std::set<i64> Headers::report_unlike(Comparison& comparison) {
 }
 
 void Headers::note_empty(const std::set<i64>& apart, Comparison& comparison) const {
+  TensorNumbers in_source(source_);
   for (i64 t = 0; t < tested_.tensor_count(); t++) {
     if (tested_.shape(t).items() > 0 || apart.contains(t)) continue;
-    const i64 of = find_tensor(source_, tested_.name(t));
+    const i64 of = in_source.find(tested_.name(t));
     const std::string name(tested_.name(t));
     if (of < 0 || !comparison.chooses(name)) continue;
     comparison.note_compared(name);

@@ -1,11 +1,15 @@
 // Decides in this order, because each step needs the one before it:
 //
 //   1 the file     "pytorch_model.bin:" in front of the names of a folder of separate files
-//   2 the section  the dict of the model; where dicts are not known, "app.model." and the like, of which no other
-//                  reading exists
+//   2 the section  the dict of the model; where dicts are not known, "app.model." and such, with one reading
 //   3 beside       what begins as the states of optimizers, schedulers and loaders do. Everything in a dict that
+<<<<<<< HEAD
 //                  is known to be the model's is the model's, and so is what the model's folder lists. The lists
 //                  in the files of ZeRO come before any name
+=======
+//                  is known to be the model's is the model's, and so is what the model's folder lists. No name
+//                  decides where the files list what the model has, as the files of ZeRO do
+>>>>>>> mend_hf
 //   4 wrappers     _orig_mod, _fsdp_wrapped_module, _checkpoint_wrapped_module, anywhere
 //   5 the front    what is in front of the names of the model's folder, if these are known; "module.",
 //                  "_forward_module." and "model.", as long as all names have one of them
@@ -24,6 +28,7 @@
 #include "hf/folder/name_words.h"
 #include "io/dcp/keys/key.h"
 #include "io/file/parallel.h"
+#include "io/store/open/format_ids.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
 
@@ -52,6 +57,14 @@ bool any_part(const std::string_view (&table)[N], std::string_view name) {
   bool found = false;
   each_part(name, [&](std::string_view part) { found |= has(table, part); });
   return found;
+}
+
+// The names of several torch files may begin with a file or a rank, FILE:NAME. Other colons are letters of the name.
+bool may_name_files(const Store& store) {
+  const FormatFamily family = format_family(store.format());
+  return (family == FormatFamily::kTorch || family == FormatFamily::kMegatron) &&
+         store.format() != Format::kTorchShards &&
+         !(store.files().size() == 1 && store.files()[0].path.empty());
 }
 
 // One pass over the names of a store.
@@ -137,7 +150,7 @@ void Sections::take_file() {
       continue;
     }
     NamedTensor n{t, std::string(name)};
-    std::string_view front = name.substr(0, name.find(':') + 1);
+    std::string_view front = may_name_files(store_) ? name.substr(0, name.find(':') + 1) : "";
     if (front.starts_with("rank_"))
       throw refusal(Code::kBadShards, "the ranks have this tensor with different values", n)
           .help("only what all ranks have alike, or pieces with their places, can be joined");

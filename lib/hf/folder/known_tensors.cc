@@ -16,6 +16,7 @@
 #include "io/store/names/scale_names.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
+#include "io/store/tensor_numbers.h"
 #include "mappings/family.h"
 #include "mappings/model/expand.h"
 #include "mappings/needs.h"
@@ -243,9 +244,10 @@ void amend(KnownTensors& own, const Store& store) {
   if (!view || !view->amended().any() || own.tensors.empty()) return;
   auto dims_of = [&](i64 t) { return std::vector<i64>(view->dims(t).begin(), view->dims(t).end()); };
   NameSet<std::string> listed;
+  TensorNumbers numbers(*view);
   for (KnownTensors::Tensor& t : own.tensors) {
     listed.insert(t.name);
-    if (const i64 at = find_tensor(*view, t.name); at >= 0) t.dims = dims_of(at);
+    if (const i64 at = numbers.find(t.name); at >= 0) t.dims = dims_of(at);
   }
   for (i64 t = 0; t < view->tensor_count(); t++)
     if (std::string name(view->name(t)); !listed.contains(name)) own.tensors.push_back({name, dims_of(t)});

@@ -18,6 +18,7 @@
 #include "io/store/findings.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
+#include "io/store/tensor_numbers.h"
 #include "io/sums/sha256.h"
 #include "io/values/tensor_reader.h"
 
@@ -148,9 +149,11 @@ class CardChecker {
             open_store(checkpoint.empty() ? path_ : cat(path_, "/", checkpoint), options_.opening);
         StoreFiles files(*store);
         TensorReader reader(*store, files);
+        TensorNumbers numbers(*store);
         for (const CardTensor* t : tensors) {
           count++;
-          if (std::string fault = value_fault(*store, reader, *t); !fault.empty()) add(t->name, fault);
+          if (std::string fault = value_fault(*store, numbers.find(t->name), reader, *t); !fault.empty())
+            add(t->name, fault);
         }
       } catch (const Error& e) {
         if (e.code() == Code::kInterrupted) throw;
@@ -162,8 +165,7 @@ class CardChecker {
   }
 
   // Why the values of a tensor differ from the card; "" if they do not.
-  std::string value_fault(const Store& store, TensorReader& reader, const CardTensor& t) const {
-    i64 number = find_tensor(store, t.name);
+  std::string value_fault(const Store& store, i64 number, TensorReader& reader, const CardTensor& t) const {
     if (number < 0) return "the tensor is not there any more";
     if (dtype_name(store.dtype(number)) != t.dtype || !std::ranges::equal(store.dims(number), t.shape))
       return "the tensor has another type or shape than on the card";

@@ -70,7 +70,13 @@ std::string single_name(std::string_view shard) {
 // Compares the shards with their index, if it is there: without it nothing says that a shard has lost a tensor.
 void check_index(TorchStore& store, const Folder& folder, const std::string& shard) {
   const std::string name = single_name(shard) + ".index.json";
-  if (!folder.has_file(name)) return;
+  if (!folder.has_file(name)) {
+    store.add_finding(
+        {.code = Code::kBadIndex,
+         .message = cat("shards of torch.save and no ", escaped(name), ": all of them are read as one set"),
+         .warning = true});
+    return;
+  }
   Findings found;  // an index of another save may have a hundred thousand other names
   auto mismatch = [&](std::string tensor, std::string file, std::string message, bool warning) {
     found.add({.code = Code::kIndexMismatch,
@@ -89,6 +95,7 @@ void check_index(TorchStore& store, const Folder& folder, const std::string& sha
   try {
     const SafetensorsIndex index =
         with_file(folder.inside(name), [&] { return parse_torch_index(json_text(folder.open_file(name))); });
+    for (Finding f : index.findings) f.file = name, found.add(std::move(f));
     NameSet<std::string_view> listed, gone;
     for (const SafetensorsIndex::Entry& e : index.weight_map) {
       listed.insert(e.tensor);

@@ -55,8 +55,7 @@ class IndexReader {
     if (!map) throw Error(Code::kBadIndex, "the index has no weight_map");
     if (!map->is(JsonType::kObject))
       throw Error(Code::kBadIndex, "weight_map is not an object from names to files").found(map->summary());
-    if (const JsonValue* metadata = index.find("metadata"))
-      if (const JsonValue* size = metadata->find("total_size")) read_total_size(*size);
+    read_metadata(index.find("metadata"));
     sort_files();
     return std::move(index_);
   }
@@ -69,6 +68,21 @@ class IndexReader {
            entry.offset);
     u32 file = file_index(entry.value.string(entry.name), entry.offset);
     index_.weight_map.push_back({std::move(entry.name), file});
+  }
+
+  // Only transformers asks for the entry, and takes any object.
+  void read_metadata(const JsonValue* metadata) {
+    if (metadata && metadata->is(JsonType::kObject)) {
+      if (const JsonValue* size = metadata->find("total_size")) read_total_size(*size);
+      return;
+    }
+    index_.findings.push_back(
+        {.code = Code::kBadIndex,
+         .message =
+             cat("the index has no object `metadata`, and transformers does not load the folder: found ",
+                 metadata ? metadata->summary() : "none"),
+         .help = "add the entry \"metadata\": {} to the index",
+         .warning = true});
   }
 
   // total_size serves progress bars only: a wrong one is a warning.

@@ -131,9 +131,16 @@ flip(os.path.join(top, WEIGHTS[0]))
 has(run(1, "verify", top, "--card", path("elsewhere.sha256")), f"{WEIGHTS[0]}: the file's SHA-256 is", "--card, flipped")
 os.remove(os.path.join(top, WEIGHTS[0]))
 has(run(1, "verify", top, "--card", path("elsewhere.sha256")), f"{WEIGHTS[0]}: the file is missing", "--card, missing")
-with open(path("empty.sha256"), "w") as f:
-    f.write("nothing\n")
-run(3, "verify", top, "--card", path("empty.sha256"))
+# The name of a list says that it is not a card in JSON: without a line that is used, the error has the reason.
+for lines, said in (("", "no such line"), ("nothing\n", "no such line"), (f"{'0' * 32}  {WEIGHTS[0]}\n", "this line is not as sha256sum writes one"),
+                    (f"{'0' * 64}  /etc/passwd\n", "is an absolute path")):
+    with open(path("empty.sha256"), "w") as f:
+        f.write(lines)
+    refused = run_mckpt("verify", top, "--card", path("empty.sha256"))
+    expect(refused.returncode == 3, f"{lines!r}: {refused.returncode}")
+    text = refused.stderr
+    has(text, "error[MC1012]: the list has no sum of a file", repr(lines))
+    has(text, said, repr(lines))
 
 # Lines as other programs write them. sha256sum -c reads the first five; the line of openssl 3 and a mark of UTF-8 before a
 # list, as PowerShell writes one, are understood too. Lines of other sums are told, because nothing is compared with them.

@@ -42,6 +42,21 @@ TEST(ApiC, ListsAndReads) {
   EXPECT_EQ(error_text([&](mckpt_error** e) { mckpt_read_bytes(c, "w", nullptr, e); }, 1).find("no error"),
             std::string::npos);
   EXPECT_EQ(mckpt_read(c, last.name, "[2:5]", values, 5, nullptr), 2);
+  auto refused = [&](auto&& call) { return error_text([&](mckpt_error** e) { call(e); }, 2); };
+  EXPECT_NE(refused([&](mckpt_error** e) {
+              mckpt_read(c, last.name, "", nullptr, 32, e);
+            }).find("the memory is a null pointer"),
+            std::string::npos);
+  EXPECT_NE(refused([&](mckpt_error** e) { mckpt_read(c, last.name, "", values, -4, e); }).find("negative"),
+            std::string::npos);
+  EXPECT_NE(refused([&](mckpt_error** e) { mckpt_matching(c, "*", nullptr, e); }).find("a null pointer"),
+            std::string::npos);
+  EXPECT_NE(refused([&](mckpt_error** e) { mckpt_tensor_table(c, nullptr, e); }).find("a null pointer"),
+            std::string::npos);
+  EXPECT_NE(refused([&](mckpt_error** e) {
+              mckpt_tensor_stretch(c, last.name, nullptr, e);
+            }).find("a null pointer"),
+            std::string::npos);
   mckpt_checkpoint_free(c);
   mckpt_checkpoint_free(nullptr);
 }

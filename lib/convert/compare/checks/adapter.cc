@@ -19,6 +19,7 @@
 #include "io/store/finding.h"
 #include "io/store/open/adapter_base.h"
 #include "io/store/store.h"
+#include "io/store/tensor_numbers.h"
 #include "io/verify/verify.h"
 
 namespace mckpt::impl {
@@ -109,8 +110,9 @@ void check_merged_adapter(const Store& store, int threads, const std::function<v
                           VerifyReport& report) {
   const AdaptedStore* view = adapted_view(store);
   if (!view) return;
+  TensorNumbers numbers(store);
   for (Finding& f : report.findings)
-    if (const i64 t = f.tensor.empty() ? -1 : find_tensor(store, f.tensor); t >= 0 && view->adapted(t))
+    if (const i64 t = f.tensor.empty() ? -1 : numbers.find(f.tensor); t >= 0 && view->adapted(t))
       f.file.clear();
   VerifyReport own = verify_store(view->adapter(), threads, step);
   Check check{.name = "adapter",

@@ -11,10 +11,12 @@
 #include "core/base/error.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/adapter/wrapped_model.h"
+#include "hf/config/refused_settings.h"
 #include "hf/config/unlike_settings.h"
 #include "hf/folder/assets.h"
 #include "hf/folder/known_tensors.h"
 #include "hf/folder/model_folder.h"
+#include "hf/folder/name_words.h"
 #include "hf/folder/tied_names.h"
 #include "hf/model.h"
 #include "hf/quantized/dequantized_store.h"
@@ -22,6 +24,7 @@
 #include "io/file/folder.h"
 #include "io/json/json_file.h"
 #include "io/store/finding.h"
+#include "io/store/names/torch_names.h"
 #include "io/store/open/beside.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
@@ -51,6 +54,47 @@ struct Judged {
 
 void add_unlike(std::span<const std::string> pairs, const std::string& folder, std::vector<Finding>& odd) {
   for (const std::string& pair : pairs) odd.push_back(unlike_tie_finding(pair, folder));
+}
+
+// Warnings of settings that transformers refuses, in the folder with the config. A config that cannot be read is a
+// finding of its own.
+void add_refused_settings(const std::string& folder, const OpenOptions& opening, std::vector<Finding>& odd) {
+  try {
+    for (std::string& text : refused_settings(json_text(Folder(folder, opening).open_file("config.json"))))
+      odd.push_back({.code = Code::kBadConfig, .message = std::move(text), .warning = true});
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted || e.is_of_the_moment()) throw;
+  }
+}
+
+// Whether transformers takes the files for the model by their names: pytorch_model.bin, or its shards.
+bool is_pytorch_model(const Store& store) {
+  if (format_family(store.format()) != FormatFamily::kTorch) return false;
+  return std::ranges::all_of(store.files(), [&](const StoreFile& file) {
+    const std::string& path = file.path.empty() ? store.root() : file.path;
+    const std::string name = path.substr(path.rfind('/') + 1);
+    return name == "pytorch_model.bin" || (name.starts_with("pytorch_model-") && shard_count(name) > 0);
+  });
+}
+
+// A warning of names that transformers does not find in the file, because it takes nothing off them. It knows the
+// front of a base model, as "model." is for the class LlamaModel.
+void add_wrapped_names(const Store& store, const OwnModel& own, std::vector<Finding>& odd) {
+  if (!is_pytorch_model(store)) return;
+  const std::string front = own.section.substr(own.section.find(':') + 1);
+  const std::string& of_class = own.folder.architecture;
+  const bool is_base = of_class.ends_with("Model") && !of_class.ends_with("LMHeadModel") &&
+                       front != "module." && std::ranges::count(front, '.') == 1;
+  std::string in_front = is_base ? "" : front;
+  for (i64 t = 0; in_front.empty() && t < store.tensor_count(); t++)
+    if (const std::string_view name = store.name(t); !is_beside_model(name) && without_wrappers(name) != name)
+      in_front = name;
+  if (in_front.empty()) return;
+  odd.push_back({.code = Code::kUnaccounted,
+                 .message = cat("the names in the file have wrappers, such as ", escaped(in_front),
+                                ", which transformers does not take off: it does not load these tensors"),
+                 .help = "`mckpt export` writes a folder without them",
+                 .warning = true});
 }
 
 // A safetensors folder without layers of multi-token prediction is complete, and so is any other checkpoint.
@@ -200,7 +244,12 @@ void check_own_names(const Store& store, int threads, std::vector<Finding> odd, 
   const Opened opened = open_own(open_store(store.root(), store.opening()),
                                  {.source = store.root(), .keep_unlike_heads = true, .threads = threads});
   if (!opened.own->unlike.empty()) odd = {};  // the same tensors under the model's names
-  Check check = check_of(store, judged(opened, odd), odd);
+  const Judged found = judged(opened, odd);
+  if (found.compared) {
+    add_wrapped_names(store, *opened.own, odd);
+    add_refused_settings(opened.own->folder.path, store.opening(), odd);
+  }
+  Check check = check_of(store, found, odd);
   report.add(std::move(check), std::move(odd));
 }
 
@@ -217,6 +266,7 @@ bool check_model_folder(const Store& store, int threads, VerifyReport& report) {
     add_unlike(unlike_copies(model, threads), "", odd);
     if (std::string warning = map_warning(model); !warning.empty())
       odd.push_back({.code = Code::kContradiction, .message = std::move(warning), .warning = true});
+    add_refused_settings(store.root(), store.opening(), odd);
     const Check::Status status = status_of(odd);
     report.add({"model", status, store.tensor_count(), "tensors"}, std::move(odd));
   } catch (const Error& e) {

@@ -17,6 +17,7 @@
 #include "io/copy/observed_sink.h"
 #include "io/store/store.h"
 #include "io/store/store_files.h"
+#include "io/store/tensor_numbers.h"
 #include "io/values/tensor_reader.h"
 
 namespace mckpt::impl {
@@ -117,9 +118,10 @@ bool is_suspect(const DiffRow& row) {
 // `beyond`: how many are left out because there are too many.
 std::vector<Suspect> suspects_in(const Store& a, const Store& b, std::vector<DiffRow>& rows, i64& beyond) {
   std::vector<Suspect> out;
+  TensorNumbers in_a(a), in_b(b);
   for (DiffRow& row : rows) {
     if (!is_suspect(row)) continue;
-    i64 of_a = find_tensor(a, row.name), of_b = find_tensor(b, row.name);
+    i64 of_a = in_a.find(row.name), of_b = in_b.find(row.name);
     if (of_a < 0 || of_b < 0 || a.dtype(of_a) != b.dtype(of_b)) continue;
     if (!std::ranges::equal(a.dims(of_a), b.dims(of_b))) continue;
     if (TensorReader::tensor_bytes(a, of_a) > kMostBytes) continue;
@@ -159,14 +161,14 @@ class Renamed {
     for (DiffRow& row : rows) {
       if (row.kind != DiffRow::Kind::kOnlyB || !any || looked++ >= kMostTensors) continue;
       check_stop(observer);
-      if (const i64 t = find_tensor(b_, row.name); is_read(b_, t))
+      if (const i64 t = in_b_.find(row.name); is_read(b_, t))
         could_read([&] { theirs[{row.b, first(b_, reader_b_, t)}].push_back(&row); });
     }
     looked = 0;
     for (DiffRow& row : rows) {
       if (row.kind != DiffRow::Kind::kOnlyA || theirs.empty() || looked++ >= kMostTensors) continue;
       check_stop(observer);
-      if (const i64 t = find_tensor(a_, row.name); is_read(a_, t)) could_read([&] { match(row, t, theirs); });
+      if (const i64 t = in_a_.find(row.name); is_read(a_, t)) could_read([&] { match(row, t, theirs); });
     }
   }
 
@@ -187,7 +189,7 @@ class Renamed {
     const i64 items = a_.shape(t).items();
     const u64 whole = hash_of(reader_a_, t, items);
     for (DiffRow*& other : at->second) {
-      if (other == nullptr || hash_of(reader_b_, find_tensor(b_, other->name), items) != whole) continue;
+      if (other == nullptr || hash_of(reader_b_, in_b_.find(other->name), items) != whole) continue;
       row.hint = cat("the same values as ", escaped(other->name), " of B");
       other->hint = cat("the same values as ", escaped(row.name), " of A");
       other = nullptr;  // each of them once
@@ -196,6 +198,7 @@ class Renamed {
   }
 
   const Store &a_, &b_;
+  TensorNumbers in_a_{a_}, in_b_{b_};
   StoreFiles files_a_, files_b_;
   TensorReader reader_a_{a_, files_a_}, reader_b_{b_, files_b_};
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <span>
 
+#include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
@@ -33,13 +34,13 @@ std::vector<std::string> families_of(std::string_view name) {
   return out;
 }
 
-std::vector<u8> first_bytes(TensorReader& reader, const Store& store, i64 tensor) {
-  std::vector<u8> out;
+u64 first_hash(TensorReader& reader, const Store& store, i64 tensor) {
+  std::string begin;
   i64 items = store.shape(tensor).items();
   if (dtype_info(store.dtype(tensor)).bits % 8 == 0) items = std::min(items, kFirstItems);
   reader.read(tensor, 0, items,
-              [&](std::span<const u8> bytes, i64) { out.insert(out.end(), bytes.begin(), bytes.end()); });
-  return out;
+              [&](std::span<const u8> bytes, i64) { begin.append(bytes.begin(), bytes.end()); });
+  return NameHash{}(begin);
 }
 
 std::string digest(TensorReader& reader, i64 tensor) {
@@ -55,16 +56,23 @@ Siblings::Side::Side(const Store& s) : store(s), files(s), reader(s, files) {
     for (std::string& family : families_of(s.name(t))) families[std::move(family)].push_back(t);
 }
 
+// Each beginning is read once, as a family may have a million members.
+u64 Siblings::Side::begin(i64 tensor) {
+  auto at = begins.find(tensor);
+  if (at == begins.end()) at = begins.emplace(tensor, first_hash(reader, store, tensor)).first;
+  return at->second;
+}
+
 Siblings::Siblings(const Store& a, const Store& b) : a_(a), b_(b) {}
 
 i64 Siblings::found(Side& of, i64 tensor, Side& in, i64 own) {
-  const std::vector<u8> begin = first_bytes(of.reader, of.store, tensor);
+  const u64 begin = of.begin(tensor);
   std::string whole;
   for (const std::string& family : families_of(in.store.name(own))) {
     for (i64 t : in.families[family]) {
       if (t == own || in.store.dtype(t) != of.store.dtype(tensor)) continue;
       if (!std::ranges::equal(in.store.dims(t), of.store.dims(tensor))) continue;
-      if (first_bytes(in.reader, in.store, t) != begin) continue;
+      if (in.begin(t) != begin) continue;
       if (whole.empty()) whole = digest(of.reader, tensor);
       if (digest(in.reader, t) == whole) return t;
     }

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/int.h"
@@ -36,6 +37,9 @@ class Siblings {
     StoreFiles files;
     TensorReader reader;
     std::map<std::string, std::vector<i64>, std::less<>> families{};
+    std::unordered_map<i64, u64> begins{};  // hashes of the first items, of tensors that were asked for
+
+    u64 begin(i64 tensor);
   };
   // The sibling in `in` of the tensor `own` whose values `of` has; -1: none.
   static i64 found(Side& of, i64 tensor, Side& in, i64 own);

@@ -163,6 +163,38 @@ TEST(CompareSides, WhatAConversionChangesIsNoDifference) {
   EXPECT_EQ(compared(cast).substr(0, 5), "equal");
 }
 
+// A store that counts how often it is asked for a name.
+class CountedNames final : public TableStore {
+ public:
+  CountedNames(i64 count, DType type, i64 items) : TableStore(".") {
+    for (i64 t = 0; t < count; t++) tensors.push_back({cat("l.", t, ".w"), type, {items}, {}});
+  }
+  std::string_view name(i64 t) const override {
+    asked++;
+    return TableStore::name(t);
+  }
+  mutable i64 asked = 0;
+};
+
+// Looks that go through all names for each tensor would ask for two million.
+TEST(CompareSides, NamesAreLookedUpInTimeThatGrowsWithTheirNumber) {
+  static constexpr i64 kTensors = 2000, kMost = 100 * kTensors;
+  auto asked = [](DType of_tested, DType of_source, i64 items) {
+    auto tested = std::make_unique<CountedNames>(kTensors, of_tested, items),
+         source = std::make_unique<CountedNames>(kTensors, of_source, items);
+    const CountedNames &a = *tested, &b = *source;
+    Sides sides = plain_sides(std::move(tested), std::move(source));
+    sides.objects_apart = "";
+    sides.changes = casts_to(sides.tested_store(), sides.source_store());
+    CompareOptions every;
+    every.counting.all = true;
+    EXPECT_EQ(compared(sides, every).substr(0, 5), "equal");
+    return a.asked + b.asked;
+  };
+  EXPECT_LT(asked(DType::kF32, DType::kF32, 0), kMost);
+  EXPECT_LT(asked(DType::kBF16, DType::kF32, 0), kMost);
+}
+
 TEST(CompareSides, TheTypesThatWereAskedForAreACheck) {
   Made narrow = kW;
   narrow.type = DType::kBF16;

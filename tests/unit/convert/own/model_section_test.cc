@@ -29,6 +29,18 @@ std::string sectioned(const Names& names, const SectionOptions& options = {}) {
       .substr(7);
 }
 
+// Only names of several torch files begin with a file.
+TEST(SectionedNames, HaveColonsOfTheirOwn) {
+  TempFolder folder;
+  const std::vector<MadeTensor> tensors = {{"a:w", {2}}, {"lm_head.weight", {2}}};
+  for (Format format : {Format::kSafetensors, Format::kTorchShards}) {
+    auto store = made_store(folder, tensors);
+    static_cast<TableStore&>(*store).set_format(format);
+    EXPECT_EQ(sectioned_names(*store).model[0].name, "a:w");
+  }
+  EXPECT_EQ(thrown_by([&] { sectioned_names(*made_store(folder, tensors)); }).substr(0, 6), "MC2005");
+}
+
 TEST(SectionedNames, FindsWhatIsInFrontOfTheModel) {
   const struct {
     const char* what;

@@ -58,6 +58,21 @@ TEST_F(HfFolder, IsReadThroughItsIndex) {
   EXPECT_EQ(opened(), "a b c");
 }
 
+TEST_F(HfFolder, IsNotLoadedByTransformersWithoutMetadataInItsIndex) {
+  two_shards();
+  for (const char* metadata : {"", "\"metadata\":null,", "\"metadata\":[],"}) {
+    folder.put("model.safetensors.index.json", cat("{", metadata, "\"weight_map\":{\"c\":\"", kSecond,
+                                                   "\",\"a\":\"", kFirst, "\",\"b\":\"", kFirst, "\"}}"));
+    EXPECT_NE(opened().find(
+                  "a b c | warning MC1105  model.safetensors.index.json: the index has no object `metadata`"),
+              std::string::npos)
+        << opened();
+  }
+  folder.put("model.safetensors.index.json", cat("{\"metadata\":{},\"weight_map\":{\"c\":\"", kSecond,
+                                                 "\",\"a\":\"", kFirst, "\",\"b\":\"", kFirst, "\"}}"));
+  EXPECT_EQ(opened(), "a b c");
+}
+
 TEST_F(HfFolder, IsRefusedWithTwoModelsThatDiffer) {
   two_shards();
   folder.put("model.safetensors", bytes_file({"a", "b", "c"}));

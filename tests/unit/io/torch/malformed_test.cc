@@ -92,6 +92,17 @@ TEST(TorchTensor, IsRefusedWhenItsStorageHasTwoSizes) {
             std::string::npos);
 }
 
+// torch gives a storage the type that it is named with first, and makes both tensors of this one.
+TEST(TorchTensor, IsRefusedWhenItsStorageHasTwoTypes) {
+  const TensorParts bytes{.storage_class = "ByteStorage", .numel = 24, .size = {24}, .stride = {1}};
+  EXPECT_NE(problem_of({{"a", pickled_tensor(bytes)}, {"b", pickled_tensor()}})
+                .find("MC1222 b: the pickle gives the storage '0' two data types"),
+            std::string::npos);
+  EXPECT_NE(problem_of({{"a", pickled_tensor()}, {"b", pickled_tensor(bytes)}})
+                .find("MC1222 b: the pickle gives the storage '0' two data types"),
+            std::string::npos);
+}
+
 TEST(TorchTensor, IsRefusedWhenItIsNotOneBlock) {
   for (const char* rebuild :
        {"_rebuild_sparse_tensor", "_rebuild_sparse_csr_tensor"}) {  // torch 1.13 has the second
