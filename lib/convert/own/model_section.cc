@@ -3,13 +3,8 @@
 //   1 the file     "pytorch_model.bin:" in front of the names of a folder of separate files
 //   2 the section  the dict of the model; where dicts are not known, "app.model." and such, with one reading
 //   3 beside       what begins as the states of optimizers, schedulers and loaders do. Everything in a dict that
-<<<<<<< HEAD
 //                  is known to be the model's is the model's, and so is what the model's folder lists. The lists
 //                  in the files of ZeRO come before any name
-=======
-//                  is known to be the model's is the model's, and so is what the model's folder lists. No name
-//                  decides where the files list what the model has, as the files of ZeRO do
->>>>>>> mend_hf
 //   4 wrappers     _orig_mod, _fsdp_wrapped_module, _checkpoint_wrapped_module, anywhere
 //   5 the front    what is in front of the names of the model's folder, if these are known; "module.",
 //                  "_forward_module." and "model.", as long as all names have one of them
