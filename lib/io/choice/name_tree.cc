@@ -29,6 +29,7 @@
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
+#include "io/choice/likeness.h"
 #include "io/choice/tree_names.h"
 #include "io/store/names/torch_names.h"
 #include "io/store/state_part.h"
@@ -53,11 +54,6 @@ struct Node {
   u32 tensors = 0;   // of all below
   u32 first = kNone, last = kNone, next = kNone;
 };
-
-u64 mix(u64 a, u64 b) {
-  u64 h = (a ^ (b + 0x9e3779b97f4a7c15 + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccd;
-  return h ^ (h >> 32);
-}
 
 }  // namespace
 
@@ -181,14 +177,15 @@ class NameTree::Nodes {
       DType dtype = store_.dtype(node.tensor);
       node.tensors = 1;
       node.bytes = dtype_bytes(dtype, store_.shape(node.tensor).items());
-      node.likeness = mix(1, static_cast<u64>(dtype));
-      for (i64 d : store_.dims(node.tensor)) node.likeness = mix(node.likeness, static_cast<u64>(d));
+      node.likeness = mixed_likeness(1, static_cast<u64>(dtype));
+      for (i64 d : store_.dims(node.tensor))
+        node.likeness = mixed_likeness(node.likeness, static_cast<u64>(d));
     }
     for (u32 c = node.first; c != kNone; c = nodes_[c].next) {
       node.tensors += nodes_[c].tensors;
       node.bytes += nodes_[c].bytes;
-      node.likeness =
-          mix(mix(node.likeness, std::hash<std::string_view>{}(nodes_[c].name)), nodes_[c].likeness);
+      node.likeness = mixed_likeness(
+          mixed_likeness(node.likeness, std::hash<std::string_view>{}(nodes_[c].name)), nodes_[c].likeness);
     }
   }
 
@@ -206,9 +203,8 @@ class NameTree::Nodes {
     branch.bytes = nodes_[node].bytes;
     branch.tensors = nodes_[node].tensors;
     if (ranks) name_ranks(*ranks, branch);
-    const Place place{visit, 0, false};
-    place.add(std::move(branch));
-    append_children(node, "", place.below());
+    Place{visit, 0, false}.add(std::move(branch));
+    append_children(node, "", {visit, 1, false});
   }
 
   // The files of ranks at the root whose trees are equal, by the first of them.
@@ -298,7 +294,7 @@ class NameTree::Nodes {
     if (several) std::erase_if(all, [&](u32 c) { return is_number(nodes_[c].name); });
     const std::map<u32, std::vector<u32>> experts =
         fold_ ? experts_among(all) : std::map<u32, std::vector<u32>>{};
-    // Of experts that are alike the first alone has a line.
+    // The first of experts that are alike has a line for all.
     std::unordered_set<u32> in_line;
     for (const auto& [first, group] : experts) in_line.insert(group.begin() + 1, group.end());
     if (!in_line.empty()) std::erase_if(all, [&](u32 c) { return in_line.contains(c); });
@@ -314,8 +310,8 @@ class NameTree::Nodes {
 
   // Nodes that are alike as stretches of `numbered`, which is sorted for it; those with the first node come first.
   std::vector<std::span<const u32>> alike_among(std::vector<u32>& numbered) const {
-    auto likeness = [&](u32 c) { return fold_ ? nodes_[c].likeness : c; };
-    if (fold_) std::ranges::stable_sort(numbered, [&](u32 a, u32 b) { return likeness(a) < likeness(b); });
+    auto likeness = [&](u32 c) { return nodes_[c].likeness; };
+    std::ranges::stable_sort(numbered, {}, likeness);
     std::vector<std::span<const u32>> groups;
     for (std::size_t begin = 0, end = 0; begin < numbered.size(); begin = end) {
       while (end < numbered.size() && likeness(numbered[end]) == likeness(numbered[begin])) end++;
@@ -326,8 +322,7 @@ class NameTree::Nodes {
   }
 
   void append_numbered(std::vector<u32> numbered, const std::string& prefix, const Place& place) const {
-    std::vector<std::span<const u32>> groups;
-    if (fold_) groups = alike_among(numbered);
+    const auto groups = fold_ ? alike_among(numbered) : std::vector<std::span<const u32>>();
     const std::size_t count = fold_ ? groups.size() : numbered.size();
     for (std::size_t i = 0; i < count; i++) {
       const std::span<const u32> group = fold_ ? groups[i] : std::span<const u32>(numbered).subspan(i, 1);
@@ -375,23 +370,6 @@ class NameTree::Nodes {
     const ExpertName first = *expert_name(nodes_[group[0]].name);
     return leaf(group[0], cat(prefix, first.stem, braced_ranges(numbers), first.ending), std::ssize(group));
   }
-
-  // Likenesses of the numbered branches of one node. Most have one alone.
-  class Likenesses {
-   public:
-    // False if it was there.
-    bool insert(u64 likeness) {
-      if (!some_) return some_ = true, first_ = likeness, true;
-      if (likeness == first_) return false;
-      if (!more_) more_ = std::make_unique<std::unordered_set<u64>>();
-      return more_->insert(likeness).second;
-    }
-
-   private:
-    bool some_ = false;
-    u64 first_ = 0;
-    std::unique_ptr<std::unordered_set<u64>> more_;
-  };
 
   // A part of the name that was inserted last.
   struct Step {

@@ -37,8 +37,8 @@ struct TreeLine {
   bool last = true;  // of the lines below the same line; of no meaning at depth 0
 };
 
-// The tree of some tensors of the store, which outlives it. Lines are made when they are asked for: those of a
-// million tensors would take much memory.
+// The tree of some tensors of the store, which outlives it. Lines are made when somebody asks for them: a list of
+// a million lines would take much memory.
 class NameTree {
  public:
   // Without `fold`, every numbered branch has a line of its own. pre: `tensors` is in natural order.

@@ -95,7 +95,7 @@ class LocalValues final : public StoreView {
  private:
   bool is_known(i64 t) const { return !tensors_.empty() && tensors_[t].known; }
 
-  std::vector<Local> tensors_;  // of a store that is no lone shard: none
+  std::vector<Local> tensors_;  // empty unless the store is a lone shard
 };
 
 }  // namespace

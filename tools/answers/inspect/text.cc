@@ -179,7 +179,7 @@ class TreeWriter {
   // The top level hangs on nothing.
   void line(const TreeLine& t) {
     const std::size_t depth = static_cast<std::size_t>(t.depth);
-    const std::string hook = depth == 0 ? "" : unicode_ ? (t.last ? "└─ " : "├─ ") : (t.last ? "`- " : "|- ");
+    const char* hook = depth == 0 ? "" : unicode_ ? (t.last ? "└─ " : "├─ ") : (t.last ? "`- " : "|- ");
     bool tensor = t.tensor >= 0;
     std::vector<std::string> cells = {
         cat(indents_[depth], hook, escaped(t.label)), t.copies > 1 ? cat("x", t.copies) : "",
