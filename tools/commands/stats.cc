@@ -17,6 +17,7 @@
 #include "io/json/json_writer.h"
 #include "io/store/lone_shard.h"
 #include "io/store/store.h"
+#include "io/values/stats_list.h"
 #include "io/values/tensor_reader.h"
 #include "io/values/tensor_stats.h"
 #include "tools/answers/tensors/list.h"
@@ -36,7 +37,7 @@ struct Measured {
   std::string path;
   std::unique_ptr<Store> store;
   std::vector<i64> tensors;
-  std::vector<TensorStats> stats{};
+  StatsList stats{};
   std::optional<Error> error{};  // then there is nothing else
 };
 
@@ -99,7 +100,9 @@ std::vector<Measured> measure(const CommandLine& line, const ChosenPaths& chosen
   for (Measured& m : all)
     if (!m.error)
       m.error = each.attempt(m.path, [&] {
-        m.stats = tensor_stats(*m.store, m.tensors, bins, threads, [&](i64 bytes) { progress.add(bytes); });
+        each_tensor_stats(
+            *m.store, m.tensors, bins, threads, [&](i64 bytes) { progress.add(bytes); },
+            [&](const TensorStats& s) { m.stats.add(s); });
       });
   check_unchanged(line.opening());
   return all;

@@ -12,7 +12,8 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr std::size_t kIndent = 2;  // of what is below a name
+constexpr std::size_t kIndent = 2;                       // of what is below a name
+constexpr std::size_t kMostKept = std::size_t{1} << 17;  // rows; tables of real models are shorter
 
 }  // namespace
 
@@ -21,12 +22,14 @@ std::size_t display_width(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
 }
 
-TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {
+TextTable::TextTable(std::vector<Column> columns)
+    : columns_(std::move(columns)), forgotten_(columns_.size()) {
   for (const Column& c : columns_) cell(c.title);
   end_row();
 }
 
 void TextTable::expect(std::size_t rows) {
+  rows = std::min(rows, kMostKept);
   lines_.reserve(lines_.size() + rows);
   cells_.reserve(cells_.size() + rows * columns_.size());
 }
@@ -41,7 +44,10 @@ void TextTable::close_cell(std::size_t begin) {
       {begin, static_cast<std::uint32_t>(text.size()), static_cast<std::uint32_t>(display_width(text))});
 }
 
-void TextTable::end_row() { lines_.push_back({false, cells_.size()}); }
+void TextTable::end_row() {
+  lines_.push_back({false, cells_.size()});
+  if (when_full_ && lines_.size() > kMostKept) when_full_();
+}
 
 void TextTable::row(const std::vector<std::string>& cells) {
   for (const std::string& c : cells) cell(c);
@@ -113,11 +119,16 @@ TextTable::Form TextTable::form_for(std::size_t width) const {
   return form;
 }
 
-std::vector<std::size_t> TextTable::column_widths() const {
-  std::vector<std::size_t> widths(columns_.size());
+std::vector<std::size_t> TextTable::cell_widths() const {
+  std::vector<std::size_t> widths = forgotten_;
   for (std::size_t l = 1; l < lines_.size(); l++)
     for (std::size_t c = 0; !lines_[l].heading && c < cells_of(l).size(); c++)
       widths[c] = std::max<std::size_t>(widths[c], cells_of(l)[c].width);
+  return widths;
+}
+
+std::vector<std::size_t> TextTable::column_widths() const {
+  std::vector<std::size_t> widths = cell_widths();
   for (std::size_t c = 0; c < columns_.size(); c++)
     if (widths[c] > 0) widths[c] = std::max<std::size_t>(widths[c], cells_of(0)[c].width);
   return widths;
@@ -152,13 +163,10 @@ void TextTable::append_row(std::string& out, std::span<const Cell> row, const Fo
   }
 }
 
-void TextTable::write(Output& out) const {
+void TextTable::write_lines(Output& out, const Form& form, std::size_t begin) const {
   const std::size_t width = static_cast<std::size_t>(out.width());
-  const Form form = form_for(width);
-  std::span<const Cell> titles = cells_of(0);
-  bool titled = std::ranges::any_of(titles, [](const Cell& c) { return c.bytes > 0; });
   std::string line;
-  for (std::size_t l = titled ? 0 : 1; l < lines_.size(); l++) {
+  for (std::size_t l = begin; l < lines_.size(); l++) {
     line.clear();
     if (lines_[l].heading)
       line = out.styled(Style::kDim, text(cells_of(l)[0]));
@@ -166,6 +174,34 @@ void TextTable::write(Output& out) const {
       append_row(line, cells_of(l), form, width);
     out.line(l == 0 ? out.styled(Style::kBold, line) : line);
   }
+}
+
+void TextTable::write(Output& out) const {
+  const bool titled = std::ranges::any_of(cells_of(0), [](const Cell& c) { return c.bytes > 0; });
+  write_lines(out, form_for(static_cast<std::size_t>(out.width())), titled ? 0 : 1);
+}
+
+// Keeps the titles and the widths.
+void TextTable::forget_rows() {
+  forgotten_ = cell_widths();
+  lines_.resize(1);
+  cells_.resize(columns_.size());
+  text_.resize(cells_.back().begin + cells_.back().bytes);
+}
+
+void TextTable::write_made(Output& out, const std::function<void()>& make) {
+  bool whole = true;
+  when_full_ = [&] { forget_rows(), whole = false; };
+  make();
+  when_full_ = {};
+  if (whole) return write(out);
+  forget_rows();
+  write(out);
+  const Form form = form_for(static_cast<std::size_t>(out.width()));
+  when_full_ = [&] { write_lines(out, form, 1), forget_rows(); };
+  make();
+  write_lines(out, form, 1);
+  when_full_ = {};
 }
 
 }  // namespace mckpt::impl

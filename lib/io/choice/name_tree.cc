@@ -11,7 +11,7 @@
 //   insert  layers.0.a.w   layers.0.b.w   layers.1.a.w         path: layers > 0 > a > w
 //                                         ^ leaves w, b and 0: the likeness of layers.0 is known
 //
-// build() makes lines of the nodes: a chain of single children is one label ("model.language_model"),
+// each_line() makes lines of the nodes: a chain of single children is one label ("model.language_model"),
 // numbered siblings with one likeness are one line, and everything below a layer is a full name.
 #include "io/choice/name_tree.h"
 
@@ -23,13 +23,13 @@
 #include <optional>
 #include <span>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "core/base/names.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
+#include "io/choice/likeness.h"
 #include "io/choice/tree_names.h"
 #include "io/store/names/torch_names.h"
 #include "io/store/state_part.h"
@@ -40,6 +40,8 @@ namespace {
 
 // Names with more parts end in one long part: the functions below recurse once for each part.
 constexpr int kMaxDepth = 64;
+
+using Visit = std::function<void(const TreeLine&)>;
 
 constexpr u32 kNone = 0;  // the index of the root, which is not a child of any node
 
@@ -53,15 +55,12 @@ struct Node {
   u32 first = kNone, last = kNone, next = kNone;
 };
 
-u64 mix(u64 a, u64 b) {
-  u64 h = (a ^ (b + 0x9e3779b97f4a7c15 + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccd;
-  return h ^ (h >> 32);
-}
+}  // namespace
 
-// Two phases: insert() for every tensor in order, then build() once.
-class Builder {
+// Two phases: insert() for every tensor in order and end() once, then each_line().
+class NameTree::Nodes {
  public:
-  Builder(const Store& store, bool fold) : store_(store), fold_(fold) { nodes_.emplace_back(); }
+  Nodes(const Store& store, bool fold) : store_(store), fold_(fold) { nodes_.emplace_back(); }
 
   void insert(i64 tensor) {
     std::string_view name = store_.name(tensor);
@@ -79,30 +78,42 @@ class Builder {
     last_ = name;
   }
 
-  std::vector<NameTree> build() {
+  void end() {
     while (!path_.empty()) leave();
-    std::vector<u32> top = children(0);
-    std::vector<NameTree> out;
-    out.reserve(top.size());
+  }
+
+  void each_line(const Visit& visit) const {
+    const std::vector<u32> top = children(0);
     const std::map<u32, std::vector<u32>> ranks =
         fold_ ? ranks_among(top) : std::map<u32, std::vector<u32>>{};
     std::unordered_set<u32> in_line;
     for (const auto& [first, group] : ranks) in_line.insert(group.begin() + 1, group.end());
     for (u32 c : top) {
       if (in_line.contains(c)) continue;
-      if (auto group = ranks.find(c); group != ranks.end()) {
-        append_root_branch(c, out);
-        name_ranks(group->second, out.back());
-      } else if (nodes_[c].tensors < 2 || nodes_[c].tensor >= 0 || is_number(nodes_[c].name)) {
-        append(c, "", out);
-      } else {
-        append_root_branch(c, out);
-      }
+      const auto group = ranks.find(c);
+      if (group == ranks.end() &&
+          (nodes_[c].tensors < 2 || nodes_[c].tensor >= 0 || is_number(nodes_[c].name)))
+        append(c, "", {visit, 0, false});
+      else
+        append_root_branch(c, group == ranks.end() ? nullptr : &group->second, visit);
     }
-    return out;
   }
 
  private:
+  // The place of lines: their depth, and whether others of that depth follow them below the same line.
+  struct Place {
+    const Visit& visit;
+    int depth;
+    bool more;
+
+    Place followed_by(bool others) const { return {visit, depth, more || others}; }
+    Place below() const { return {visit, depth + 1, false}; }
+    void add(TreeLine line) const {
+      line.depth = depth, line.last = !more;
+      visit(line);
+    }
+  };
+
   std::vector<u32> children(u32 node) const {
     std::vector<u32> out;
     for (u32 c = nodes_[node].first; c != kNone; c = nodes_[c].next) out.push_back(c);
@@ -166,19 +177,21 @@ class Builder {
       DType dtype = store_.dtype(node.tensor);
       node.tensors = 1;
       node.bytes = dtype_bytes(dtype, store_.shape(node.tensor).items());
-      node.likeness = mix(1, static_cast<u64>(dtype));
-      for (i64 d : store_.dims(node.tensor)) node.likeness = mix(node.likeness, static_cast<u64>(d));
+      node.likeness = mixed_likeness(1, static_cast<u64>(dtype));
+      for (i64 d : store_.dims(node.tensor))
+        node.likeness = mixed_likeness(node.likeness, static_cast<u64>(d));
     }
     for (u32 c = node.first; c != kNone; c = nodes_[c].next) {
       node.tensors += nodes_[c].tensors;
       node.bytes += nodes_[c].bytes;
-      node.likeness =
-          mix(mix(node.likeness, std::hash<std::string_view>{}(nodes_[c].name)), nodes_[c].likeness);
+      node.likeness = mixed_likeness(
+          mixed_likeness(node.likeness, std::hash<std::string_view>{}(nodes_[c].name)), nodes_[c].likeness);
     }
   }
 
-  void append_root_branch(u32 node, std::vector<NameTree>& out) {
-    NameTree branch;
+  // `ranks`: of equal trees, the first of which the node has; null: there are none.
+  void append_root_branch(u32 node, const std::vector<u32>* ranks, const Visit& visit) const {
+    TreeLine branch;
     branch.label = nodes_[node].name;
     std::string_view joint = joint_behind(nodes_[node].name);
     for (u32 only = nodes_[node].first;
@@ -189,8 +202,9 @@ class Builder {
     }
     branch.bytes = nodes_[node].bytes;
     branch.tensors = nodes_[node].tensors;
-    append_children(node, "", branch.children);
-    out.push_back(std::move(branch));
+    if (ranks) name_ranks(*ranks, branch);
+    Place{visit, 0, false}.add(std::move(branch));
+    append_children(node, "", {visit, 1, false});
   }
 
   // The files of ranks at the root whose trees are equal, by the first of them.
@@ -206,7 +220,7 @@ class Builder {
   }
 
   // "mp_rank_{00_000,01_001}/model", of more than a few ranks the first and the last.
-  void name_ranks(const std::vector<u32>& group, NameTree& branch) const {
+  void name_ranks(const std::vector<u32>& group, TreeLine& branch) const {
     constexpr std::size_t kMostNamed = 4;
     std::string ranks;
     for (std::size_t i = 0; i < group.size(); i++) {
@@ -241,28 +255,27 @@ class Builder {
   }
 
   // The line of the states of a parameter, with the shape and type of the first that is not a count.
-  NameTree states_line(u32 node, std::string label, i64 copies) const {
+  TreeLine states_line(u32 node, std::string label, i64 copies) const {
     u32 shown = nodes_[node].first;
     while (is_counter(nodes_[shown].name)) shown = nodes_[shown].next;
-    return {std::move(label), nodes_[shown].tensor, copies, nodes_[node].bytes, nodes_[node].tensors, {}};
+    return {std::move(label), nodes_[shown].tensor, copies, nodes_[node].bytes, nodes_[node].tensors};
   }
 
   // Appends the node itself if it is a tensor, and what is below it, under names that begin with `prefix`.
-  void append(u32 node, const std::string& prefix, std::vector<NameTree>& out) {
+  void append(u32 node, const std::string& prefix, const Place& place) const {
     std::string name = cat(prefix, nodes_[node].name);
-    if (const std::string states = states_below(node); !states.empty()) {
-      out.push_back(states_line(node, cat(name, ".", states), 1));
-      return;
-    }
-    if (nodes_[node].tensor >= 0) out.push_back(leaf(node, name, 1));
-    if (nodes_[node].first != kNone) append_children(node, cat(name, joint_behind(nodes_[node].name)), out);
+    if (const std::string states = states_below(node); !states.empty())
+      return place.add(states_line(node, cat(name, ".", states), 1));
+    const bool branch = nodes_[node].first != kNone;
+    if (nodes_[node].tensor >= 0) place.followed_by(branch).add(leaf(node, name, 1));
+    if (branch) append_children(node, cat(name, joint_behind(nodes_[node].name)), place);
   }
 
   // The characters between this part and the next; only names of files have such suffixes.
   static std::string_view joint_behind(std::string_view part) { return has_torch_suffix(part) ? ":" : "."; }
 
-  NameTree leaf(u32 node, std::string label, i64 copies) const {
-    return {std::move(label), nodes_[node].tensor, copies, nodes_[node].bytes, 1, {}};
+  TreeLine leaf(u32 node, std::string label, i64 copies) const {
+    return {std::move(label), nodes_[node].tensor, copies, nodes_[node].bytes, 1};
   }
 
   // Whether at least two children are numbers, so that each (or each kind) has a branch.
@@ -273,53 +286,66 @@ class Builder {
     return numbered > 1;
   }
 
-  void append_children(u32 node, const std::string& prefix, std::vector<NameTree>& out) {
+  void append_children(u32 node, const std::string& prefix, const Place& place) const {
     std::vector<u32> all = children(node), numbered;
     for (u32 c : all)
       if (is_number(nodes_[c].name)) numbered.push_back(c);
-    bool several = numbered.size() > 1;
-    if (out.empty()) out.reserve(all.size() - (several ? numbered.size() - 1 : 0));
+    const bool several = numbered.size() > 1;
+    if (several) std::erase_if(all, [&](u32 c) { return is_number(nodes_[c].name); });
     const std::map<u32, std::vector<u32>> experts =
         fold_ ? experts_among(all) : std::map<u32, std::vector<u32>>{};
+    // The first of experts that are alike has a line for all.
     std::unordered_set<u32> in_line;
-    for (const auto& [first, group] : experts) in_line.insert(group.begin(), group.end());
-    for (u32 c : all) {
-      if (auto group = experts.find(c); group != experts.end())
-        out.push_back(expert_line(group->second, prefix));
-      if (!in_line.contains(c) && (!several || !is_number(nodes_[c].name))) append(c, prefix, out);
+    for (const auto& [first, group] : experts) in_line.insert(group.begin() + 1, group.end());
+    if (!in_line.empty()) std::erase_if(all, [&](u32 c) { return in_line.contains(c); });
+    for (std::size_t i = 0; i < all.size(); i++) {
+      const Place here = place.followed_by(several || i + 1 < all.size());
+      if (auto group = experts.find(all[i]); group != experts.end())
+        here.add(expert_line(group->second, prefix));
+      else
+        append(all[i], prefix, here);
     }
-    if (several) append_numbered(numbered, prefix, out);
+    if (several) append_numbered(std::move(numbered), prefix, place);
   }
 
-  void append_numbered(std::span<const u32> numbered, const std::string& prefix, std::vector<NameTree>& out) {
-    std::vector<std::vector<u32>> alike;
-    std::unordered_map<u64, std::size_t> groups;
-    for (u32 c : numbered) {
-      auto [group, added] = groups.emplace(fold_ ? nodes_[c].likeness : c, alike.size());
-      if (added) alike.emplace_back();
-      alike[group->second].push_back(c);
+  // Nodes that are alike as stretches of `numbered`, which is sorted for it; those with the first node come first.
+  std::vector<std::span<const u32>> alike_among(std::vector<u32>& numbered) const {
+    auto likeness = [&](u32 c) { return nodes_[c].likeness; };
+    std::ranges::stable_sort(numbered, {}, likeness);
+    std::vector<std::span<const u32>> groups;
+    for (std::size_t begin = 0, end = 0; begin < numbered.size(); begin = end) {
+      while (end < numbered.size() && likeness(numbered[end]) == likeness(numbered[begin])) end++;
+      groups.push_back(std::span(numbered).subspan(begin, end - begin));
     }
-    for (const std::vector<u32>& group : alike) {
+    std::ranges::sort(groups, {}, [](std::span<const u32> group) { return group[0]; });
+    return groups;
+  }
+
+  void append_numbered(std::vector<u32> numbered, const std::string& prefix, const Place& place) const {
+    const auto groups = fold_ ? alike_among(numbered) : std::vector<std::span<const u32>>();
+    const std::size_t count = fold_ ? groups.size() : numbered.size();
+    for (std::size_t i = 0; i < count; i++) {
+      const std::span<const u32> group = fold_ ? groups[i] : std::span<const u32>(numbered).subspan(i, 1);
+      const Place here = place.followed_by(i + 1 < count);
       std::string label =
           prefix + (group.size() == 1 ? std::string(nodes_[group[0]].name) : braced_ranges(names_of(group)));
       i64 copies = static_cast<i64>(group.size());
       const Node& first = nodes_[group[0]];
       if (first.tensor >= 0 && first.first == kNone) {
-        out.push_back(leaf(group[0], std::move(label), copies));
+        here.add(leaf(group[0], std::move(label), copies));
         continue;
       }
       if (const std::string states = states_below(group[0]); !states.empty()) {
-        out.push_back(states_line(group[0], cat(label, ".", states), copies));
+        here.add(states_line(group[0], cat(label, ".", states), copies));
         continue;
       }
-      NameTree branch{std::move(label), -1, copies, first.bytes, first.tensors, {}};
-      if (first.tensor >= 0) branch.children.push_back(leaf(group[0], "(itself)", 1));
-      append_children(group[0], "", branch.children);
-      out.push_back(std::move(branch));
+      here.add({std::move(label), -1, copies, first.bytes, first.tensors});
+      if (first.tensor >= 0) here.below().followed_by(true).add(leaf(group[0], "(itself)", 1));
+      append_children(group[0], "", here.below());
     }
   }
 
-  std::vector<std::string_view> names_of(const std::vector<u32>& group) const {
+  std::vector<std::string_view> names_of(std::span<const u32> group) const {
     std::vector<std::string_view> out;
     for (u32 c : group) out.push_back(nodes_[c].name);
     return out;
@@ -338,29 +364,12 @@ class Builder {
     return out;
   }
 
-  NameTree expert_line(const std::vector<u32>& group, const std::string& prefix) const {
+  TreeLine expert_line(const std::vector<u32>& group, const std::string& prefix) const {
     std::vector<std::string_view> numbers;
     for (u32 c : group) numbers.push_back(expert_name(nodes_[c].name)->number);
     const ExpertName first = *expert_name(nodes_[group[0]].name);
     return leaf(group[0], cat(prefix, first.stem, braced_ranges(numbers), first.ending), std::ssize(group));
   }
-
-  // Likenesses of the numbered branches of one node. Most have one alone.
-  class Likenesses {
-   public:
-    // False if it was there.
-    bool insert(u64 likeness) {
-      if (!some_) return some_ = true, first_ = likeness, true;
-      if (likeness == first_) return false;
-      if (!more_) more_ = std::make_unique<std::unordered_set<u64>>();
-      return more_->insert(likeness).second;
-    }
-
-   private:
-    bool some_ = false;
-    u64 first_ = 0;
-    std::unique_ptr<std::unordered_set<u64>> more_;
-  };
 
   // A part of the name that was inserted last.
   struct Step {
@@ -376,18 +385,16 @@ class Builder {
   std::vector<Step> path_;
 };
 
-}  // namespace
-
-std::vector<NameTree> name_tree(const Store& store, const std::vector<i64>& tensors, bool fold) {
-  Builder builder(store, fold);
-  for (i64 t : tensors) builder.insert(t);
-  return builder.build();
+NameTree::NameTree(const Store& store, const std::vector<i64>& tensors, bool fold)
+    : nodes_(std::make_unique<Nodes>(store, fold)) {
+  for (i64 t : tensors) nodes_->insert(t);
+  nodes_->end();
 }
 
-i64 line_count(const std::vector<NameTree>& tree) {
-  i64 lines = 0;
-  for (const NameTree& t : tree) lines += 1 + line_count(t.children);
-  return lines;
+NameTree::~NameTree() = default;
+
+void NameTree::each_line(const std::function<void(const TreeLine&)>& visit) const {
+  nodes_->each_line(visit);
 }
 
 }  // namespace mckpt::impl

@@ -15,6 +15,8 @@
 // two kinds become two lines: layers.{0..2,4..6} x6 and layers.{3,7} x2.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,21 +26,30 @@ namespace mckpt::impl {
 
 class Store;
 
-// A line of the tree, with the lines below it.
-struct NameTree {
+// A line of the tree. The lines below it follow it.
+struct TreeLine {
   std::string label;  // not escaped
   i64 tensor = -1;    // the tensor, or the first of those folded together; -1 for a branch
   i64 copies = 1;     // how many branches, or tensors, that are alike the line represents
   i64 bytes = 0;      // of one of them
   i64 tensors = 0;    // in one of them
-  std::vector<NameTree> children;
+  int depth = 0;
+  bool last = true;  // of the lines below the same line; of no meaning at depth 0
 };
 
-// The tree of some tensors of the store. Without `fold`, every numbered branch has a line of its own. pre:
-// `tensors` is in natural order.
-std::vector<NameTree> name_tree(const Store& store, const std::vector<i64>& tensors, bool fold);
+// The tree of some tensors of the store, which outlives it. Lines are made when somebody asks for them: a list of
+// a million lines would take much memory.
+class NameTree {
+ public:
+  // Without `fold`, every numbered branch has a line of its own. pre: `tensors` is in natural order.
+  NameTree(const Store& store, const std::vector<i64>& tensors, bool fold);
+  ~NameTree();
 
-// The number of lines that the tree takes, with all that is below.
-i64 line_count(const std::vector<NameTree>& tree);
+  void each_line(const std::function<void(const TreeLine&)>& visit) const;
+
+ private:
+  class Nodes;
+  std::unique_ptr<Nodes> nodes_;
+};
 
 }  // namespace mckpt::impl

@@ -79,22 +79,23 @@ class LocalValues final : public StoreView {
   explicit LocalValues(std::shared_ptr<const Store> shard) : StoreView(std::move(shard)) {
     take_objects();
     take_findings();
-    tensors_.resize(static_cast<std::size_t>(source().tensor_count()));
     if (!is_lone_shard(source())) return;
-    for (i64 t = 0; t < source().tensor_count(); t++) tensors_[t] = local_of(source(), t);
+    for (i64 t = 0; t < source().tensor_count(); t++) tensors_.push_back(local_of(source(), t));
   }
 
   std::span<const i64> dims(i64 t) const override {
-    return tensors_[t].known ? std::span<const i64>(tensors_[t].dims) : source().dims(t);
+    return is_known(t) ? std::span<const i64>(tensors_[t].dims) : source().dims(t);
   }
   Chunk chunk(i64 t, i64 index) const override {
     Chunk c = source().chunk(t, index);
-    if (tensors_[t].known) c.offsets = tensors_[t].offsets[index];
+    if (is_known(t)) c.offsets = tensors_[t].offsets[index];
     return c;
   }
 
  private:
-  std::vector<Local> tensors_;
+  bool is_known(i64 t) const { return !tensors_.empty() && tensors_[t].known; }
+
+  std::vector<Local> tensors_;  // empty unless the store is a lone shard
 };
 
 }  // namespace

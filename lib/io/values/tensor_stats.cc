@@ -86,24 +86,23 @@ void set_sums(TensorStats& s, const ValueSums& all) {
   s.deviation = static_cast<double>(std::sqrt(all.squared_deviations / static_cast<long double>(all.count)));
 }
 
-// One call of tensor_stats: lists units, reads them in all threads, and finishes a tensor with its last unit.
+// Lists units of some tensors, reads them in all threads, and finishes a tensor with its last unit.
 class StatsRun {
  public:
-  StatsRun(const Store& store, std::span<const i64> tensors, int bins, int threads,
-           const std::function<void(i64)>& progress)
+  StatsRun(const Store& store, int bins, int threads, const std::function<void(i64)>& progress)
       : store_(store),
         files_(store),
-        tensors_(tensors),
         bins_(bins),
         threads_(threads),
         progress_(progress),
-        open_(tensors.size()),
-        stats_(tensors.size()),
         counters_(static_cast<std::size_t>(threads)) {
     for (int i = 0; i < threads; i++) readers_.push_back(std::make_unique<TensorReader>(store, files_));
   }
 
-  std::vector<TensorStats> run() {
+  std::vector<TensorStats> run(std::span<const i64> tensors) {
+    tensors_ = tensors;
+    open_.clear(), open_.resize(tensors.size());
+    stats_.assign(tensors.size(), {});
     list_units([](std::size_t) { return true; });
     each_unit([&](int worker, const Unit& unit) { sum_unit(worker, unit); });
     for (std::size_t p = 0; p < stats_.size(); p++)
@@ -237,7 +236,17 @@ double l2_norm(std::span<const TensorStats* const> tensors) {
 
 std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
                                       const std::function<void(i64 bytes)>& progress) {
-  return StatsRun(store, tensors, bins, threads, progress).run();
+  return StatsRun(store, bins, threads, progress).run(tensors);
+}
+
+void each_tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
+                       const std::function<void(i64 bytes)>& progress,
+                       const std::function<void(const TensorStats&)>& take) {
+  constexpr std::size_t kAtOnce =
+      1 << 14;  // more than real models have; threads wait for each other between two lots
+  StatsRun run(store, bins, threads, progress);
+  for (; !tensors.empty(); tensors = tensors.subspan(std::min(kAtOnce, tensors.size())))
+    for (const TensorStats& s : run.run(tensors.first(std::min(kAtOnce, tensors.size())))) take(s);
 }
 
 TensorStats stats_of(DType dtype, std::span<const u8> bytes) {

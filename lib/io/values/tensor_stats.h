@@ -44,6 +44,11 @@ double l2_norm(std::span<const TensorStats* const> tensors);
 std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
                                       const std::function<void(i64 bytes)>& progress);
 
+// The same for a list of any length in little memory: `take` gets the statistics one by one, in that order.
+void each_tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
+                       const std::function<void(i64 bytes)>& progress,
+                       const std::function<void(const TensorStats&)>& take);
+
 // The statistics of numbers in memory, without a histogram, such as the numbers of a slice. pre: `bytes` are
 // whole numbers.
 TensorStats stats_of(DType dtype, std::span<const u8> bytes);

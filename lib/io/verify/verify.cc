@@ -14,6 +14,7 @@
 #include <atomic>
 #include <memory>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "core/base/error.h"
@@ -131,8 +132,9 @@ class Verifier {
   const std::function<void(i64)>& progress_;
   const std::optional<i64> parts_;
   VerifyReport report_;
-  std::optional<std::vector<Finding>> own_;                 // of Store::check()
-  std::vector<std::vector<std::pair<i64, i64>>> paddings_;  // by tensor: what nobody wrote on purpose
+  std::optional<std::vector<Finding>> own_;  // of Store::check()
+  std::unordered_map<i64, std::vector<std::pair<i64, i64>>>
+      paddings_;                        // by tensor: what nobody wrote on purpose
   std::unordered_set<i64> unreadable_;  // tensors that cannot be read completely, as a finding says
 };
 
@@ -272,9 +274,12 @@ std::vector<NonFinite> Verifier::scan(std::span<const Unit> units, ExpertTwins& 
     DType dtype = store_.dtype(unit.tensor);
     ExpertTwins::Sums sums(twins, unit.tensor);
     bool expert = twins.experts_in(unit.tensor) > 0;
+    const auto padding = paddings_.find(unit.tensor);
+    const std::span<const std::pair<i64, i64>> left_out =
+        padding == paddings_.end() ? std::span<const std::pair<i64, i64>>() : padding->second;
     try {
       readers[worker]->read(unit.tensor, unit.begin, unit.end, [&](std::span<const u8> bytes, i64 at) {
-        scan_outside(paddings_[unit.tensor], dtype, bytes, at, found[u]);
+        scan_outside(left_out, dtype, bytes, at, found[u]);
         if (expert) sums.take(bytes);
         progress_(static_cast<i64>(bytes.size()));
       });
@@ -314,7 +319,8 @@ void Verifier::check_values() {
   ExpertTwins twins(store_);
   Readers readers;
   for (int i = 0; i < threads_; i++) readers.push_back(std::make_unique<TensorReader>(store_, files_));
-  for (i64 t = 0; t < store_.tensor_count(); t++) paddings_.push_back(bucket_padding(store_, t));
+  for (i64 t = 0; t < store_.tensor_count(); t++)
+    if (auto padding = bucket_padding(store_, t); !padding.empty()) paddings_.emplace(t, std::move(padding));
   const std::vector<Unit> all = units(twins);
   const std::vector<NonFinite> found = scan(all, twins, readers);
   report_values(all, found, *readers[0]);

@@ -1,5 +1,6 @@
 """Files made to cost much for their size: safetensors headers, pickles and indexes with very many entries, names, values or levels.
 
+    MANY_TINY[name]: (the file's bytes, commands with the bound of each)
     SAFETENSORS[name]: (the file's bytes, exit status of a command that looks, words that it says)      PICKLES[name]: a pickle
     INDEXES[name]: (the names of so many tensors, of files, the commands that look at it)
 """
@@ -62,6 +63,17 @@ SAFETENSORS = {  # name: (what, exit status, words)
     ),
     "dimensions": (lambda: one_entry("", "[" + "0," * 10000000 + "0]"), 3, "too many dimensions"),
     "unknown fields": (lambda: one_entry("".join(f'"{i}":1,' for i in range(700000))), 3, "too many unknown fields"),
+}
+# So many tensors that the 64 MiB hide nothing. {name: (make, {command: how many times the header it may take})}
+MANY_TINY = {
+    "many empty tensors": (
+        lambda: safetensors("{" + ",".join(f'"{i:x}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}' for i in range(1_000_000)) + "}"),
+        {"inspect": 4, "inspect --tree": 5, "stats": 4, "stats --json": 4, "ls": 4, "verify": 5, "plot -o {folder}/x.html": 14},
+    ),
+    "many tensors of one byte": (
+        lambda: entries([f"l.{i}" for i in range(1_000_000)]),
+        {"stats": 4, "verify": 5, "diff {path}": 8},
+    ),
 }
 PICKLES = {
     "integers": lambda: listed(b"K\x01", 60),

@@ -162,40 +162,34 @@ class TreeWriter {
  public:
   // `shard`: of one rank's file; `store` then has the local shapes.
   TreeWriter(const Store& store, const ShardFacts* shard, bool unicode, i64 most_lines)
-      : store_(store), shard_(shard), unicode_(unicode), room_(most_lines) {}
+      : store_(store), shard_(shard), unicode_(unicode), most_lines_(most_lines) {}
 
-  // The top level hangs on nothing.
-  void write(Output& out, const std::vector<NameTree>& tree) {
-    for (const NameTree& t : tree) {
-      line(t, "", "");
-      children(t, "");
-    }
-    table_.write(out);
-    if (hidden_ > 0) out.line(cat("... ", counted(hidden_, "more line"), "; --tree shows all"));
+  void write(Output& out, const NameTree& tree) {
+    table_.write_made(out, [&] {
+      lines_ = 0;
+      tree.each_line([&](const TreeLine& t) {
+        if (lines_++ < most_lines_) line(t);
+      });
+    });
+    if (lines_ > most_lines_)
+      out.line(cat("... ", counted(lines_ - most_lines_, "more line"), "; --tree shows all"));
   }
 
  private:
-  void children(const NameTree& parent, const std::string& indent) {
-    for (std::size_t i = 0; i < parent.children.size(); i++) {
-      bool last = i + 1 == parent.children.size();
-      line(parent.children[i], indent, unicode_ ? (last ? "└─ " : "├─ ") : (last ? "`- " : "|- "));
-      children(parent.children[i], cat(indent, last ? "   " : unicode_ ? "│  " : "|  "));
-    }
-  }
-
-  void line(const NameTree& t, const std::string& indent, const char* hook) {
-    if (room_-- <= 0) {
-      hidden_++;
-      return;
-    }
+  // The top level hangs on nothing.
+  void line(const TreeLine& t) {
+    const std::size_t depth = static_cast<std::size_t>(t.depth);
+    const char* hook = depth == 0 ? "" : unicode_ ? (t.last ? "└─ " : "├─ ") : (t.last ? "`- " : "|- ");
     bool tensor = t.tensor >= 0;
     std::vector<std::string> cells = {
-        cat(indent, hook, escaped(t.label)), t.copies > 1 ? cat("x", t.copies) : "",
+        cat(indents_[depth], hook, escaped(t.label)), t.copies > 1 ? cat("x", t.copies) : "",
         tensor ? dims_to_string(store_.dims(t.tensor)) : counted(t.tensors, "tensor"),
         tensor ? std::string(dtype_name(store_.dtype(t.tensor))) : "",
         cat(human_bytes(t.bytes), t.copies > 1 ? " each" : "")};
     if (shard_) cells.push_back(tensor ? whole_text(shard_->tensors[t.tensor]) : "");
     table_.row(cells);
+    indents_.resize(depth + 2);
+    if (depth > 0) indents_[depth + 1] = cat(indents_[depth], t.last ? "   " : unicode_ ? "│  " : "|  ");
   }
 
   static std::vector<TextTable::Column> columns(bool shard) {
@@ -208,7 +202,8 @@ class TreeWriter {
   const Store& store_;
   const ShardFacts* shard_;
   bool unicode_;
-  i64 room_, hidden_ = 0;
+  i64 most_lines_, lines_ = 0;
+  std::vector<std::string> indents_{""};  // by depth, of the lines that may come next
   TextTable table_{columns(shard_ != nullptr)};
 };
 
@@ -251,7 +246,7 @@ void write_tree(Output& out, const Store& store, bool whole, bool objects, const
   if (store.tensor_count() > 0) {
     out.line("");
     const std::unique_ptr<Store> local = local_view(store);
-    std::vector<NameTree> tree = name_tree(*local, natural_order(store), !whole);
+    const NameTree tree(*local, natural_order(store), !whole);
     TreeWriter(*local, shard, out.unicode(), whole ? INT64_MAX : kMostTreeLines).write(out, tree);
   }
   if (objects) write_objects(out, store);

@@ -103,9 +103,9 @@ void write_tensors(Output& out, const Store& store, std::span<const i64> tensors
   if (!digests.empty()) columns.insert(columns.begin() + 4, {"sha256", kLeft});
   if (shard) columns[2].title = "here", columns.insert(columns.begin() + 3, {"of the whole", kLeft});
   TextTable table(std::move(columns));
-  table.expect(tensors.size());
   std::vector<i32> files;
-  for (std::size_t i = 0; i < tensors.size(); i++) {
+  table.expect(tensors.size());
+  auto row = [&](std::size_t i) {
     i64 t = tensors[i];
     table.cell_by([&](std::string& to) { append_escaped(to, store.name(t)); });
     table.cell(dtype_name(store.dtype(t)));
@@ -115,8 +115,10 @@ void write_tensors(Output& out, const Store& store, std::span<const i64> tensors
     if (!digests.empty()) table.cell(digests[i]);
     table.cell_by([&](std::string& to) { append_place(to, store, t, files); });
     table.end_row();
-  }
-  table.write(out);
+  };
+  table.write_made(out, [&] {
+    for (std::size_t i = 0; i < tensors.size(); i++) row(i);
+  });
 }
 
 void write_rows(Output& out, std::string_view command, bool lines, std::span<const TensorRows> checkpoints) {

@@ -10,6 +10,7 @@
 #include "tools/answers/tensors/stats.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "convert/asked/results.h"
@@ -19,6 +20,7 @@
 #include "io/store/state_part.h"
 #include "io/store/store.h"
 #include "io/values/element.h"
+#include "io/values/stats_list.h"
 #include "io/values/tensor_stats.h"
 #include "options/results.h"
 #include "tools/render/output.h"
@@ -102,8 +104,7 @@ void write_stats(JsonWriter& json, const Store& store, i64 tensor, const TensorS
   json.field("histogram", std::span<const i64>(s.histogram));
 }
 
-void write_stats(Output& out, const Store& store, std::span<const i64> tensors,
-                 std::span<const TensorStats> stats) {
+void write_stats(Output& out, const Store& store, std::span<const i64> tensors, const StatsList& stats) {
   using enum Align;
   TextTable table({{"name", kLeft},
                    {"dtype", kLeft},
@@ -117,9 +118,9 @@ void write_stats(Output& out, const Store& store, std::span<const i64> tensors,
                    {"NaN", kRight},
                    {"Inf", kRight},
                    {"min to max", kLeft}});
-  for (std::size_t i = 0; i < tensors.size(); i++) {
+  auto row = [&](std::size_t i) {
     i64 t = tensors[i];
-    const TensorStats& s = stats[i];
+    const TensorStats s = stats[i];
     auto number = [&](double v) { return s.finite > 0 ? short_number(v) : "-"; };
     std::string histogram = s.histogram.empty() ? "" : cat("|", bars(s.histogram, out.unicode()), "|");
     table.row({escaped(store.name(t)), std::string(dtype_name(store.dtype(t))), dims_to_string(store.dims(t)),
@@ -127,8 +128,10 @@ void write_stats(Output& out, const Store& store, std::span<const i64> tensors,
                number(s.deviation), number(l2_norm(s)), with_commas(s.zeros),
                odd_count(s.non_finite.nans, s.non_finite.first_nan, store, t),
                odd_count(s.non_finite.infinities, s.non_finite.first_infinity, store, t), histogram});
-  }
-  table.write(out);
+  };
+  table.write_made(out, [&] {
+    for (std::size_t i = 0; i < tensors.size(); i++) row(i);
+  });
   GlobalNorm all = global_norm(store, tensors, stats);
   if (all.tensors > 0)
     out.line(cat("\nL2 of all parameters  ", short_number(all.l2), "  (", counted(all.tensors, "tensor"),
@@ -138,14 +141,14 @@ void write_stats(Output& out, const Store& store, std::span<const i64> tensors,
                  ")"));
 }
 
-GlobalNorm global_norm(const Store& store, std::span<const i64> tensors, std::span<const TensorStats> stats) {
+GlobalNorm global_norm(const Store& store, std::span<const i64> tensors, const StatsList& stats) {
   StateParts parts(store);
-  std::vector<const TensorStats*> parameters;
+  long double squares = 0;
+  i64 count = 0;
   for (std::size_t i = 0; i < tensors.size(); i++)
     if (parts.part(tensors[i]) == StatePart::kModel && parts.parameters_per_item(tensors[i]) == 1)
-      parameters.push_back(&stats[i]);
-  i64 count = std::ssize(parameters);
-  return {l2_norm(parameters), count, std::ssize(tensors) - count};
+      squares += stats[i].sum_of_squares, count++;
+  return {static_cast<double>(std::sqrt(squares)), count, std::ssize(tensors) - count};
 }
 
 }  // namespace mckpt::impl

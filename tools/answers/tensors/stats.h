@@ -14,6 +14,7 @@ namespace mckpt::impl {
 
 class JsonWriter;
 class Output;
+class StatsList;
 class Store;
 struct TensorStats;
 
@@ -24,10 +25,9 @@ struct GlobalNorm {
   i64 tensors = 0, others = 0;  // those counted, and those left out
 };
 // stats[i] is of tensors[i], here and below.
-GlobalNorm global_norm(const Store& store, std::span<const i64> tensors, std::span<const TensorStats> stats);
+GlobalNorm global_norm(const Store& store, std::span<const i64> tensors, const StatsList& stats);
 
-void write_stats(Output& out, const Store& store, std::span<const i64> tensors,
-                 std::span<const TensorStats> stats);
+void write_stats(Output& out, const Store& store, std::span<const i64> tensors, const StatsList& stats);
 // One object.
 void write_stats(JsonWriter& json, const Store& store, i64 tensor, const TensorStats& stats);
 

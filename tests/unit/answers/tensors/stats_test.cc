@@ -6,6 +6,7 @@
 
 #include "core/base/text.h"
 #include "io/json/json_writer.h"
+#include "io/values/stats_list.h"
 #include "io/values/tensor_stats.h"
 #include "tests/support/table_store.h"
 #include "tools/render/output.h"
@@ -80,7 +81,9 @@ TEST(StatsAnswer, ShowsABarForEveryBinThatHasAValue) {
   s.histogram = {1000, 0, 1, 500};
   const TableStore store = store_of({{"w", DType::kF32, {1001}, {}}});
   const i64 tensor = 0;
-  write_stats(out, store, {&tensor, 1}, {&s, 1});
+  StatsList stats;
+  stats.add(s);
+  write_stats(out, store, {&tensor, 1}, stats);
   const std::string text = std::exchange(out.buffer(), "");
   EXPECT_TRUE(has(text, "|# .:|")) << text;
   EXPECT_TRUE(has(text, "L2 of all parameters  5  (1 tensor)")) << text;
@@ -90,8 +93,12 @@ TEST(GlobalNorm, CountsTheModelsParametersAlone) {
   const TableStore store = store_of({{"model.w", DType::kF32, {2}, {}},
                                      {"optimizer.state.exp_avg.w", DType::kF32, {2}, {}},
                                      {"model.b", DType::kF32, {2}, {}}});
-  std::vector<TensorStats> stats(3);
-  stats[0].sum_of_squares = 9, stats[1].sum_of_squares = 100, stats[2].sum_of_squares = 16;
+  StatsList stats;
+  for (int squares : {9, 100, 16}) {
+    TensorStats s = some(2, 0, 1);
+    s.sum_of_squares = squares;
+    stats.add(s);
+  }
   const std::vector<i64> all = {0, 1, 2};
   const GlobalNorm norm = global_norm(store, all, stats);
   EXPECT_EQ(norm.l2, 5);

@@ -8,14 +8,32 @@
 namespace mckpt::impl {
 namespace {
 
-// "model 3 { layers.{0,1} x2 { w } }"
-std::string text(const std::vector<NameTree>& tree) {
+// "model 3 { layers.{0,1} x2 { w } }". Each line says whether it is the last of its depth: brackets close behind it.
+std::string text(const NameTree& tree, i64& lines) {
   std::string out;
-  for (const NameTree& t : tree) {
-    out += cat(out.empty() ? "" : " ", t.label);
-    if (t.copies > 1) out += cat(" x", t.copies);
-    if (!t.children.empty()) out += cat(" { ", text(t.children), " }");
-  }
+  std::vector<bool> last;  // of the lines that the next one may be below
+  int depth = -1;
+  auto close_to = [&](int next) {
+    for (; depth > next; depth--) {
+      out += " }";
+      EXPECT_TRUE(last[static_cast<std::size_t>(depth)]);
+    }
+  };
+  tree.each_line([&](const TreeLine& line) {
+    lines++;
+    const std::size_t at = static_cast<std::size_t>(line.depth);
+    EXPECT_LE(line.depth, depth + 1);
+    if (line.depth > depth && depth >= 0) out += " {";
+    if (line.depth <= depth) {
+      close_to(line.depth);
+      EXPECT_TRUE(line.depth == 0 || !last[at]);
+    }
+    last.resize(at + 1);
+    last[at] = line.last, depth = line.depth;
+    out += cat(out.empty() ? "" : " ", line.label);
+    if (line.copies > 1) out += cat(" x", line.copies);
+  });
+  close_to(0);
   return out;
 }
 
@@ -23,9 +41,10 @@ std::string tree(std::vector<std::string> names, bool fold = true, std::string_v
   TableStore store("x");
   for (const std::string& name : names)
     store.tensors.push_back({name, DType::kF32, {name == odd ? 3 : 2}, {}});
-  std::vector<NameTree> t = name_tree(store, natural_order(store), fold);
-  EXPECT_LE(line_count(t), static_cast<i64>(names.size()) * 3);
-  return text(t);
+  i64 lines = 0;
+  const std::string out = text(NameTree(store, natural_order(store), fold), lines);
+  EXPECT_LE(lines, static_cast<i64>(names.size()) * 3);
+  return out;
 }
 
 TEST(NameTree, FoldsLayersThatAreAlike) {
