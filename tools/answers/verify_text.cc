@@ -19,8 +19,8 @@
 #include "io/store/soundness.h"
 #include "io/verify/verify.h"
 #include "tools/answers/alike_findings.h"
-#include "tools/render/answer_json.h"
 #include "tools/render/findings.h"
+#include "tools/render/output.h"
 #include "tools/render/setting_names.h"
 
 namespace mckpt::impl {
@@ -87,18 +87,6 @@ std::string_view subject_of(const Check& check, bool compared, bool sums_fit) {
   if (compared && check.name == kComparedAssets.check) s = &kComparedAssets;
   if (s == std::end(kSubjects)) return "";
   return check.status == Check::Status::kPass ? s->passed : s->looked_at;
-}
-
-void write_differences(JsonWriter& json, const std::vector<Difference>& differences) {
-  json.key("differences").begin_array();
-  for (const Difference& d : differences) {
-    json.begin_object().field("tensor", d.tensor).field("file", d.file).field("at", d.at);
-    json.field("expected", d.expected).field("found", d.found);
-    d.items < 0 ? json.null_field("items") : json.field("items", d.items);
-    d.largest() ? json.field("largest", *d.largest()) : json.null_field("largest");
-    json.end_object();
-  }
-  json.end_array();
 }
 
 // Four columns wide, so that names line up.
@@ -190,6 +178,14 @@ std::set<std::string> other_files(const VerifyReport& report) {
   return files;
 }
 
+// Checks that are there only where something was left out.
+constexpr std::pair<std::string_view, std::string_view> kLeftOut[] = {
+    {"optimizer", "the states of the optimizer were not compared"},
+    {"nesting", "the nesting of the values was not compared"},
+    {"carried", "attributes in records of torch DCP were not compared"},
+    {"shards", "the other shards were not read"},
+    {"states", "no optimizer was found"}};
+
 // The part that the verdict does not cover, and values that a cast lost, which are equal to a conversion's:
 // ", but 1 tensor has values that a cast made infinite and 1 file was not read".
 std::string but_unread(const VerifyReport& report, bool good, bool compared) {
@@ -204,18 +200,11 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
   if (ranks != report.checks.end() && !ranks->note.empty())
     left_out.emplace_back(ranks->status == Check::Status::kNone ? "the ranks were not compared"
                                                                 : "the order of the ranks was not checked");
-  if (std::ranges::find(report.checks, "optimizer", &Check::name) != report.checks.end())
-    left_out.emplace_back("the states of the optimizer were not compared");
-  if (std::ranges::find(report.checks, "nesting", &Check::name) != report.checks.end())
-    left_out.emplace_back("the nesting of the values was not compared");
-  if (std::ranges::find(report.checks, "carried", &Check::name) != report.checks.end())
-    left_out.emplace_back("attributes in records of torch DCP were not compared");
+  for (auto [check, words] : kLeftOut)
+    if (std::ranges::find(report.checks, check, &Check::name) != report.checks.end())
+      left_out.emplace_back(words);
   if (auto inside = std::ranges::find(report.checks, "inside", &Check::name); inside != report.checks.end())
     left_out.push_back(cat("tensors inside of ", counted(inside->count, "object"), " were not read"));
-  if (std::ranges::find(report.checks, "shards", &Check::name) != report.checks.end())
-    left_out.emplace_back("the other shards were not read");
-  if (std::ranges::find(report.checks, "states", &Check::name) != report.checks.end())
-    left_out.emplace_back("no optimizer was found");
   if (const i64 files = std::ssize(other_files(report)); compared && good && files > 0)
     left_out.push_back(cat(counted(files, "file"), files == 1 ? " differs" : " differ"));
   i64 others = 0;
@@ -346,53 +335,7 @@ void write_report(Output& out, const std::string& path, const Verified& verified
                of_sums(verified)));
 }
 
-// The checks, the findings and what was not read.
-void write_report_json(JsonWriter& json, const VerifyReport& report) {
-  json.key("checks").begin_array();
-  for (const Check& c : report.checks) {
-    json.begin_object()
-        .field("name", c.name)
-        .field("status", status_name(c.status))
-        .field("count", c.count)
-        .field("unseen", c.unseen);
-    c.note.empty() ? json.null_field("note") : json.field("note", c.note);
-    json.end_object();
-  }
-  json.end_array().key("findings");
-  write_findings(json, report.findings);
-  json.key("unread").begin_array();
-  for (const NotRead& u : report.unread) {
-    json.begin_object().field("path", u.path);
-    const std::string why = u.why();
-    why.empty() ? json.null_field("reason") : json.field("reason", why);
-    json.end_object();
-  }
-  json.end_array();
-}
-
-void write_parts_json(JsonWriter& json, const std::vector<VerifiedPart>& parts) {
-  json.key("parts").begin_array();
-  for (const VerifiedPart& part : parts) {
-    json.begin_object().field("path", part.path).field("ok", part.report.sound());
-    write_report_json(json, part.report);
-    if (!part.report.parts.empty()) write_parts_json(json, part.report.parts);
-    json.end_object();
-  }
-  json.end_array();
-}
-
 }  // namespace
-
-void write_verified_json(JsonWriter& json, const Verified& verified) {
-  if (verified.equal) {
-    json.field("equal", *verified.equal).field("differing_tensors", verified.report.differing());
-    json.field("rounded", verified.report.rounded());
-  }
-  if (verified.as_card) json.field("as_card", *verified.as_card);
-  write_report_json(json, verified.report);
-  if (verified.equal) write_differences(json, verified.report.differences);
-  if (!verified.report.parts.empty()) write_parts_json(json, verified.report.parts);
-}
 
 void write_verified_text(Output& out, const std::string& path, const Verified& verified,
                          const GlobalFlags& flags) {

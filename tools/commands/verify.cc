@@ -17,6 +17,7 @@
 #include "core/base/error.h"
 #include "io/file/parallel.h"
 #include "options/fields.h"
+#include "tools/answers/verify_json.h"
 #include "tools/answers/verify_text.h"
 #include "tools/commands/commands.h"
 #include "tools/options/as_given.h"

@@ -28,7 +28,8 @@ ObjectSide objects_of(const Opened& side) {
   return side.sharded ? ObjectSide(*side.sharded) : ObjectSide(side.store());
 }
 
-// Whether both are folders of torch_dist: objects that are no facts, such as random states, have one name on both.
+// Whether both sides are folders of torch_dist, in which an object that the facts do not hold, such as a random state,
+// has one name.
 bool are_torch_dist(const Sides& sides) {
   return sides.tested.sharded && sides.source.sharded &&
          dcp_dialect(sides.tested.sharded->on_disk()) == DcpDialect::kTorchDist &&
@@ -39,7 +40,7 @@ using Names = std::set<std::string, std::less<>>;
 
 bool is_extra_state(std::string_view object) { return object.find("._extra_state/") != object.npos; }
 
-// The objects that are no facts. An extra state of None, or of a list of it, is none: a run without FP8 saves it so.
+// Objects that the facts of a run do not hold. An extra state of None, or of a list of it, is none: a run without FP8 saves it so.
 Names unplaced_objects(const ObjectSide& side) {
   Names out;
   for (const Object& o : side.store.objects())
