@@ -58,7 +58,7 @@ PictureForm checkpoint_picture_form(const std::string& path) {
     throw Error(Code::kUsage, "a picture in text is of the parts of a parameter")
         .expected("a name that ends in .html or .svg")
         .found(escaped(path, 4096))
-        .help("`parts` of the command plot draws them");
+        .help("the command plot draws the parts of a parameter");
   return form;
 }
 

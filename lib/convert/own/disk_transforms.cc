@@ -258,7 +258,7 @@ class Transforming {
   DiskTensors out_;
 };
 
-// A number that no model has, in place of an expert's.
+// Rules of names match numbers, and not {E}: this number, which no model has, goes through them in its place.
 constexpr std::string_view kAnyExpert = "987654321";
 
 }  // namespace

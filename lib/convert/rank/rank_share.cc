@@ -45,11 +45,13 @@ RankShare::RankShare(const std::string& path, ShareRun run, i64 rank, ShareForm 
       pattern_(given_pattern(run_.hybrid_pattern, run_.grid.pp)) {
   const ModelMap& map = *model_.map;
   const bool fsdp = form != ShareForm::kAtRunTime;
-  if (fsdp)
-    refuse_pipeline(run_.grid), refuse_unlike_v2(run_.grid, run_.fsdp);
-  else if (std::string_view option = option_of_fsdp(run_.fsdp, run_.grid); !option.empty())
+  if (fsdp) {
+    refuse_pipeline(run_.grid);
+    refuse_unlike_v2(run_.grid, run_.fsdp);
+  } else if (std::string_view option = option_of_fsdp(run_.fsdp, run_.grid); !option.empty()) {
     throw Error(Code::kUsage, cat(option, " is for a run under Megatron-FSDP, and this one is without"))
         .help(cat("leave ", option, " out"));
+  }
   if (!fsdp && values && run_.fsdp.fp8 != Fp8Recipe::kNone)
     throw Error(Code::kUsage, "the bytes of weights in 8 bits are not known")
         .note("Transformer Engine makes them, with scales of its own")

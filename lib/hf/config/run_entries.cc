@@ -109,8 +109,10 @@ RopeEntries read_rope(const ConfigFields& c, std::string_view model_type) {
   rope.percent = c.real_or("partial_rotary_factor", share);
   bool said = false;
   for (const char* key : {"rope_scaling", "rope_parameters"})
-    if (const JsonValue* how = c.find(key); how && how->is(JsonType::kObject))
-      read_rope_object(c.object(key), rope), said = true;
+    if (const JsonValue* how = c.find(key); how && how->is(JsonType::kObject)) {
+      read_rope_object(c.object(key), rope);
+      said = true;
+    }
   if (!said && !usual.type.empty()) take_default(usual, rope);
   if (rope.percent == 0) rope.percent = usual.percent;
   return rope;

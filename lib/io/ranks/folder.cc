@@ -74,6 +74,7 @@ void check_index(TorchStore& store, const Folder& folder, const std::string& sha
     store.add_finding(
         {.code = Code::kBadIndex,
          .message = cat("shards of torch.save and no ", escaped(name), ": all of them are read as one set"),
+         .help = "transformers loads shards by their index alone; `mckpt export` writes one",
          .warning = true});
     return;
   }

@@ -79,7 +79,7 @@ class IndexReader {
     index_.findings.push_back(
         {.code = Code::kBadIndex,
          .message =
-             cat("the index has no object `metadata`, and transformers does not load the folder: found ",
+             cat("the index has no object 'metadata', and transformers does not load the folder: found ",
                  metadata ? metadata->summary() : "none"),
          .help = "add the entry \"metadata\": {} to the index",
          .warning = true});

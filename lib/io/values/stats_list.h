@@ -16,7 +16,7 @@ struct TensorStats;
 class StatsList {
  public:
   void add(const TensorStats& stats);
-  // The i-th that was added, but for the loudest value.
+  // The i-th that was added, without non_finite.loudest.
   TensorStats operator[](std::size_t i) const;
 
  private:

@@ -48,7 +48,7 @@ shards = folder_of("shards")
 torch_file(path("shards", "pytorch_model-00001-of-00001.bin"), lambda k: k)
 run(0, "verify", shards, words=("warning[MC1105]", "no pytorch_model.bin.index.json"))
 places = {k: "pytorch_model-00001-of-00001.bin" for k in HEADER if k != "__metadata__"}
-for metadata, words in (({}, ("warning[MC1105]", "no object `metadata`")), ({"metadata": {}}, ())):
+for metadata, words in (({}, ("warning[MC1105]", "no object 'metadata'")), ({"metadata": {}}, ())):
     with open(path("shards", "pytorch_model.bin.index.json"), "w") as f:
         json.dump({**metadata, "weight_map": places}, f)
     run(0, "verify", shards, words=words or ("config.json has them all",), no_words=() if words else ("warning[",))

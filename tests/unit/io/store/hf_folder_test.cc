@@ -64,7 +64,7 @@ TEST_F(HfFolder, IsNotLoadedByTransformersWithoutMetadataInItsIndex) {
     folder.put("model.safetensors.index.json", cat("{", metadata, "\"weight_map\":{\"c\":\"", kSecond,
                                                    "\",\"a\":\"", kFirst, "\",\"b\":\"", kFirst, "\"}}"));
     EXPECT_NE(opened().find(
-                  "a b c | warning MC1105  model.safetensors.index.json: the index has no object `metadata`"),
+                  "a b c | warning MC1105  model.safetensors.index.json: the index has no object 'metadata'"),
               std::string::npos)
         << opened();
   }
