@@ -55,10 +55,9 @@ PictureForm picture_form(const std::string& path) {
 PictureForm checkpoint_picture_form(const std::string& path) {
   const PictureForm form = picture_form(path);
   if (form == PictureForm::kText)
-    throw Error(Code::kUsage, "a picture in text is of the parts of a parameter")
+    throw Error(Code::kUsage, "a picture in text is of the parts of a parameter: `parts`")
         .expected("a name that ends in .html or .svg")
-        .found(escaped(path, 4096))
-        .help("the command plot draws the parts of a parameter");
+        .found(escaped(path, 4096));
   return form;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // Options that texts of the library name, of commands that take no struct of lib/options.
 constexpr std::string_view kSettings[] = {
-    "against",  "device", "pp_size", "rank", "rank_timeout", "phase_timeout", "report",
+    "against",  "device", "parts", "pp_size", "rank", "rank_timeout", "phase_timeout", "report",
     "torch",  // of scripts/bootstrap
     "vp_stage",
 };
