@@ -109,7 +109,8 @@ std::string help_for_pattern(const LayerPattern& pattern, i64 stages, const Pipe
   if (!o.first_layers && !o.last_layers)
     add(sizes_that_fit("pp", [&](i64 n) { return divides(pattern, n, {}); }));
   if (const std::optional<LayerPattern> cut = with_segments(pattern, stages))
-    add(cat("a `hybrid_pattern` with | at the ends of stages, such as '", escaped(cut->text), "'"));
+    add(cat("a `hybrid_pattern` with | at the ends of stages, such as '", escaped(cut->text), "'",
+            o.first_layers || o.last_layers ? ", without `first_stage_layers` and `last_stage_layers`" : ""));
   add(sizes_that_fit("first_stage_layers", [&](i64 n) {
     PipelineOptions other = o;
     other.first_layers = n;
@@ -225,7 +226,9 @@ PipelineSplit pipeline_split(i64 layers, i64 stages, const PipelineOptions& o, c
     refuse_cut_groups(*groups, split);
     return split;
   } catch (Error& e) {
-    if (e.code() == Code::kGridMisfit) e.help(help_for_pattern(*groups, stages, o));
+    // Without a way that fits, the help that the error has may still say one.
+    if (e.code() == Code::kGridMisfit)
+      if (const std::string ways = help_for_pattern(*groups, stages, o); !ways.empty()) e.help(ways);
     throw;
   }
 }

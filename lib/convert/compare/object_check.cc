@@ -12,6 +12,7 @@
 #include "convert/compare/sides/compare_options.h"
 #include "convert/compare/sides/sides.h"
 #include "convert/open/checkpoint.h"
+#include "core/base/error.h"
 #include "core/base/text.h"
 #include "io/dcp/dcp.h"
 #include "io/dcp/run/args.h"
@@ -48,11 +49,15 @@ Names unplaced_objects(const ObjectSide& side) {
   for (const RunFact& fact : side.facts.all) {
     const std::string name = name_of(fact);
     if (!is_extra_state(name)) continue;
-    const std::shared_ptr<const PickleValue> value = side.facts.value(fact);
-    if (!value) continue;
-    bool none = value->is_none() || value->is(PickleValue::Kind::kList);
-    for (PickleValue item : value->items()) none &= item.is_none();
-    if (none) out.erase(name);
+    try {
+      const std::shared_ptr<const PickleValue> value = side.facts.value(fact);
+      if (!value) continue;
+      bool none = value->is_none() || value->is(PickleValue::Kind::kList);
+      for (PickleValue item : value->items()) none &= item.is_none();
+      if (none) out.erase(name);
+    } catch (const Error& e) {
+      if (e.code() == Code::kInterrupted) throw;  // the comparison tells the others, with the name
+    }
   }
   return out;
 }

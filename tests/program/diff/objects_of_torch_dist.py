@@ -41,7 +41,18 @@ def check(what, status, *args, words=()):
     run = run_mckpt(*args)
     expect(run.returncode == status, f"{what}: {args}: {run.returncode} {run.stdout[-700:]} {run.stderr[-300:]}")
     for word in words:
-        expect(word in run.stdout, f"{what}: {word}: {run.stdout[-900:]}")
+        expect(word in run.stdout + run.stderr, f"{what}: {word}: {run.stdout[-900:]} {run.stderr[-300:]}")
+
+
+def cut(source, folder):
+    """A copy with zeros for the record of the extra state."""
+    shutil.copytree(source, folder)
+    with open(os.path.join(folder, ".metadata"), "rb") as f:
+        place = next(s for i, s in pickle.load(f).storage_data.items() if i.fqn == EXTRA)
+    with open(os.path.join(folder, place.relative_path), "r+b") as f:
+        f.seek(place.offset)
+        f.write(b"\0" * place.length)
+    return folder
 
 
 with tempfile.TemporaryDirectory() as scratch:
@@ -60,6 +71,12 @@ with tempfile.TemporaryDirectory() as scratch:
         check("the same", 0, "diff", one, one, *words)
     for a, b, name in ((one, extra, EXTRA), (one, states, RANDOM)):
         check("verify", 1, "verify", a, "--against", b, "--assets", hf, words=(name,))
+    # An object that cannot be read is told with its name, and ends nothing.
+    damaged = cut(one, os.path.join(scratch, "damaged", "iter_0000003"))
+    for x, y in ((one, damaged), (damaged, one)):
+        for words in ((), ("--assets", hf)):
+            check("a damaged object", 1, "diff", x, y, *words, words=(EXTRA,))
+        check("a damaged object", 1, "verify", x, "--against", y, "--assets", hf, words=(EXTRA,))
     out = os.path.join(scratch, "out")
     run = run_mckpt("convert", "to-mcore", one, out, "--tp", "1", "--assets", hf, "-q", "--no-sync")
     expect(run.returncode == 0, run.stderr)
@@ -70,4 +87,4 @@ with tempfile.TemporaryDirectory() as scratch:
     run = run_mckpt("convert", "to-mcore", source, plain, "--tp", "1", "--assets", hf, "-q", "--no-sync")
     for x, y in ((plain, source), (source, plain)):
         check("extra states of None", 0, "diff", x, y)
-finish(30)
+finish(40)

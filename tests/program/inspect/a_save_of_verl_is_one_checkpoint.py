@@ -52,6 +52,27 @@ class Verl(unittest.TestCase):
                 self.assertIn(f"{word}[MC1302]: {lost.removesuffix('/model.safetensors')}: ckpt_contents.json lists", done.stdout)
             self.assertEqual(run_mckpt("verify", run, "--strict").returncode, 1)
 
+    def test_an_entry_that_cannot_be_read_does_not_end_the_checks(self):
+        run = self.run_of("M_verl2_both_w2")
+        actor = os.path.join(run, "global_step_7", "actor")
+        path = os.path.join(actor, "ckpt_contents.json")
+        with open(path) as f:
+            contents = json.load(f)
+        os.remove(os.path.join(actor, "model/huggingface/config.json"))
+        os.remove(os.path.join(actor, "transformer_config.json"))
+        for entry, value, word, other in (
+            ("hf_config", None, "warning", "the settings of the run"),
+            ("hf_config", {"path": "model/.."}, "warning", "the settings of the run"),
+            ("transformer_config", {"path": 1}, "warning", "the config of the model"),
+            ("hf_model", None, "problem", "the config of the model"),
+        ):
+            with open(path, "w") as f:
+                json.dump(contents | {"contents": contents["contents"] | {entry: value}}, f)
+            done = run_mckpt("verify", run)
+            self.assertEqual(done.returncode, int(word == "problem"), f"{entry} {value}: {done.stdout} {done.stderr}")
+            self.assertRegex(done.stdout, rf"{word}\[MC\d+\]: [^:]*ckpt_contents.json: ", f"{entry} {value}")
+            self.assertIn(f"lists {other}", done.stdout, f"{entry} {value}")
+
     def refused(self, path, *words):
         for command in ("inspect", "ls", "verify"):
             done = run_mckpt(command, path)

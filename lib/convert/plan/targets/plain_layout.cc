@@ -43,6 +43,7 @@ PlainLayout::PlainLayout(const Store& store, i64 ranks, bool weights_only, const
   }
   for (i64 rank = 0; rank < ranks; rank++)
     for (i32 key = 0; key < layout.key_count(); key++) add_share(key, rank);
+  stretches_.clear();
 }
 
 std::vector<CarriedRecord> PlainLayout::add_objects() {
@@ -88,10 +89,15 @@ void PlainLayout::add_share(i32 key, i64 rank) {
 // The stretches of a bucket that begin in the share of a rank, each a chunk: chunks alone show the padding, which may be
 // NaN.
 void PlainLayout::add_stretches(i32 key, i64 rank, i64 offset, i64 size) {
-  for (const auto& [begin, end] : bucket_stretches(store_, tensors[key])) {
-    if (begin < offset || begin >= offset + size) continue;
-    const i64 at = begin, items = end - begin;
-    layout.add_chunk(key, static_cast<i32>(rank), {&at, 1}, {&items, 1});
+  using Stretch = std::pair<i64, i64>;
+  auto known = stretches_.find(key);
+  if (known == stretches_.end())
+    known = stretches_.emplace(key, bucket_stretches(store_, tensors[key])).first;
+  const std::vector<Stretch>& all = known->second;
+  for (auto s = std::ranges::lower_bound(all, offset, {}, &Stretch::first); s != all.end(); ++s) {
+    if (s->first >= offset + size) break;
+    const i64 items = s->second - s->first;
+    layout.add_chunk(key, static_cast<i32>(rank), {&s->first, 1}, {&items, 1});
   }
 }
 

@@ -8,8 +8,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "convert/jobs/carried_record.h"
@@ -50,7 +52,8 @@ class PlainLayout {
   const Store& store_;
   i64 ranks_;
   Naming naming_;
-  std::optional<SavedStates> states_;  // if only weights are wanted
+  std::optional<SavedStates> states_;                          // if only weights are wanted
+  std::map<i32, std::vector<std::pair<i64, i64>>> stretches_;  // by key: the same ones for every rank
 
  public:
   DcpLayout layout;

@@ -213,13 +213,29 @@ std::vector<Finding> lost_beside_verl(const Folder& folder) {
                    .help = "copy the folder again",
                    .warning = warning});
   };
-  if (const auto model = contents.entry("hf_model"); model && !has_weights(folder, model->path))
-    lost(model->path, "the model as Hugging Face has it, but its folder has no weights", false);
-  if (const auto config = contents.entry("hf_config");
-      config && !folder.has_file(cat(config->path, "/config.json")))
-    lost(cat(config->path, "/config.json"), "the config of the model, but the file is missing", true);
-  if (const auto config = contents.entry("transformer_config"); config && !folder.has_file(config->path))
-    lost(config->path, "the settings of the run, but the file is missing", true);
+  // Opening did not ask for these entries: one that cannot be read does not end the check of the others.
+  auto look = [&](std::string_view name, bool warning, auto&& at) {
+    try {
+      if (const std::optional<Entry> entry = contents.entry(name)) at(entry->path);
+    } catch (const Error& e) {
+      if (e.code() == Code::kInterrupted || e.is_of_the_moment()) throw;
+      Finding finding = to_finding(e);
+      if (finding.file.empty()) finding.file = kVerlContents;
+      finding.warning = warning;
+      out.push_back(std::move(finding));
+    }
+  };
+  look("hf_model", false, [&](const std::string& path) {
+    if (!has_weights(folder, path))
+      lost(path, "the model as Hugging Face has it, but its folder has no weights", false);
+  });
+  look("hf_config", true, [&](const std::string& path) {
+    const std::string config = cat(path, "/config.json");
+    if (!folder.has_file(config)) lost(config, "the config of the model, but the file is missing", true);
+  });
+  look("transformer_config", true, [&](const std::string& path) {
+    if (!folder.has_file(path)) lost(path, "the settings of the run, but the file is missing", true);
+  });
   return out;
 }
 

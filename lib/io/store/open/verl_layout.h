@@ -31,8 +31,9 @@ inline constexpr std::string_view kVerlAdapter = "model/huggingface/adapter";
 // that it names is not there. pre: the folder has the list.
 std::unique_ptr<Store> open_verl(const Folder& folder);
 
-// Findings about files that the list names, that opening does not need, and that are lost: a problem for the Hugging Face
-// folder of the weights beside their shards, warnings for settings. pre: the folder has the list, and was opened.
+// Findings about files that the list names, that opening does not need, and that are lost, and about entries for
+// them that cannot be read: a problem for the Hugging Face folder of the weights beside their shards, warnings for
+// settings. pre: the folder has the list, and was opened.
 std::vector<Finding> lost_beside_verl(const Folder& folder);
 
 // The folder of the adapter, if the list says that the weights are as Hugging Face has them, and these are an adapter

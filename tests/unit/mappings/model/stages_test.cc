@@ -151,6 +151,23 @@ TEST(PatternOnStages, NamesTheGroupsThatCannotBeCut) {
   EXPECT_NE(split("M[*-]M", {}).find("sizes that fit: `pp` 1; or "), std::string::npos);
 }
 
+// The pattern with pipes is refused beside the layers of the first or the last stage.
+TEST(PipelineSplit, NamesWaysThatArePossibleTogether) {
+  auto help = [](const char* text, i64 stages, const PipelineOptions& options) {
+    const LayerPattern pattern = parse_pattern(text, Dialect::kGrouped);
+    const std::string told =
+        refusal([&] { pipeline_split(pattern.physical_layers(), stages, options, &pattern); });
+    return told.substr(told.rfind('\n') + 1);
+  };
+  const std::string without = "', without `first_stage_layers` and `last_stage_layers`";
+  EXPECT_NE(help("M[*-]MM-", 2, {.first_layers = 2}).find(without), std::string::npos);
+  EXPECT_NE(help("M[*-]MM-", 2, {.last_layers = 4}).find(without), std::string::npos);
+  EXPECT_EQ(help("M[*-]M", 2, {}).find("without"), std::string::npos);
+  // Three items for five stages: the general help is kept.
+  EXPECT_EQ(help("M[*-]M", 5, {.first_layers = 2}),
+            "choose another `pp`; or `first_stage_layers` and `last_stage_layers` for stages that differ");
+}
+
 TEST(PipelineSplit, RefusesWhatContradictsThePipes) {
   EXPECT_NE(of_pattern("M|M|M", 2).find("3 segments in M|M|M"), std::string::npos);
   EXPECT_NE(of_pattern("MM|M", 2, {.first_layers = 2}).find("cuts the layers of the stages itself"),
