@@ -45,7 +45,10 @@ bool is_word_of_peft(std::string_view name) { return has(kWordsOfPeft, last_part
 std::vector<std::string> targets_of(const AdapterNames& names) {
   std::vector<std::string> out;
   for (const auto& [tensor, own] : names.whole) out.push_back(own);
-  for (const auto& [module, parts] : names.modules) out.push_back(cat(module, ".weight"));
+  for (const auto& [module, parts] : names.modules) {
+    out.push_back(cat(module, ".weight"));
+    if (parts.bias >= 0) out.push_back(cat(module, ".bias"));
+  }
   return out;
 }
 

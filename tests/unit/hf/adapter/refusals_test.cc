@@ -96,6 +96,34 @@ TEST(Pairing, RefusesTensorsWithoutACounterpart) {
              {"MC2005", "model.k", "has none to add it to"});
 }
 
+// The class says that the bias of the decoder is a parameter of the head, too.
+TEST(Pairing, FindsTheBiasOfAModuleUnderItsOtherName) {
+  const std::string head = "cls.predictions", decoder = head + ".decoder";
+  const std::vector<MadePart> base = {{"bert.embeddings.word_embeddings.weight", kF32, {11, 6}},
+                                      {head + ".bias", kF32, {11}}};
+  const std::vector<MadePart> tensors = {part(decoder + ".lora_A.weight", {2, 6}),
+                                         part(decoder + ".lora_B.weight", {11, 2}),
+                                         part(decoder + ".lora_B.bias", {11})};
+  auto of_class = [&](const char* name) {
+    return opened(tensors, with(R"("lora_bias": true)"), base, "bert",
+                  cat(R"(, "architectures": [")", name, R"("])"));
+  };
+  EXPECT_EQ(of_class("BertForMaskedLM"), "nothing");
+  expect_all(of_class("BertModel"), {"MC2005", "cls.predictions.decoder"});
+}
+
+TEST(Pairing, RefusesTheBiasesOfTwoModulesForOneTensor) {
+  std::vector<MadePart> tensors;
+  for (const std::string name : {"encoder.out", "ctc_head"})
+    for (const MadePart& p : {part(name + ".lora_A.weight", {2, 6}), part(name + ".lora_B.weight", {11, 2}),
+                              part(name + ".lora_B.bias", {11})})
+      tensors.push_back(p);
+  expect_all(opened(tensors, with(R"("lora_bias": true)"),
+                    {{"encoder.out.weight", kF32, {11, 6}}, {"encoder.out.bias", kF32, {11}}}, "some",
+                    R"(, "architectures": ["GraniteSpeech5ForCTC"])"),
+             {"MC1224", "two modules whose bias the base ties"});
+}
+
 TEST(Pairing, RefusesShapesThatDoNotFit) {
   expect_all(opened({kA, part("model.q.lora_B.weight", {5, 3})}),
              {"MC2011", "different ranks", "[2, 6] and [5, 3]"});
