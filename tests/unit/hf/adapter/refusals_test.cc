@@ -290,6 +290,20 @@ TEST(Pairing, TakesAVocabularyOfAnotherSizeAsAWhole) {
   with_bias.push_back({"final_logits_bias", kF32, {1, 11}});
   expect_all(opened({embedding}, kPlain, with_bias), {"MC2011", "final_logits_bias", "13 rows"});
   expect_all(opened({part("model.embed_tokens.weight", {13, 7})}), {"MC2011", "of another shape"});
+  // Tensors that have as many items by chance, and an output layer of another part of the model.
+  auto beside = [&](const std::vector<MadePart>& more) {
+    std::vector<MadePart> base = kTied;
+    base.insert(base.end(), more.begin(), more.end());
+    return opened({embedding}, kPlain, base);
+  };
+  EXPECT_EQ(beside({{"h.norm.weight", kF32, {11}}, {"h.norm.bias", kF32, {11}}}), "nothing");
+  EXPECT_EQ(beside({{"h.fc1.weight", kF32, {11, 6}}, {"h.fc1.bias", kF32, {11}}}), "nothing");
+  EXPECT_EQ(beside({{"visual.merger.proj_out.weight", kF32, {5, 6}}}), "nothing");
+  for (const char* bias : {"lm_head.bias", "cls.predictions.bias"})
+    expect_all(beside({{bias, kF32, {11}}}), {"MC2011", bias, "13 rows"});
+  expect_all(opened({embedding, part("lm_head.weight", {13, 6})}, kPlain,
+                    {kBase[0], kBase[1], {"lm_head.bias", kF32, {11}}}),
+             {"MC2011", "lm_head.bias", "13 rows"});
 }
 
 TEST(Pairing, TakesRowsOfTokensThatTheConfigNames) {
