@@ -90,11 +90,10 @@ Vocabulary::Vocabulary(const BaseTensors& base, const BaseFacts& facts, const Ad
 // False if the base has none of the names, as where the class has a model of any class in it.
 bool Vocabulary::of_class(const BaseTensors& base, const BaseFacts& facts, const AdapterNames& names) {
   const TiedClass ties = *tied_class(architecture_);
-  fixed_ = ties.fixed;
-  if (!fixed_ && facts.tied == false) return true;
+  if (!ties.fixed && facts.tied == false) return true;
   bool found = ties.parameters.empty();
   // A name that the folder has not is one of another tensor in any case. One that it has, is if the config ties it.
-  const bool says_so = fixed_ || facts.tied.value_or(ties.by_default);
+  const bool says_so = ties.fixed || facts.tied.value_or(ties.by_default);
   const std::vector<std::string> targets = targets_of(names);
   for (const std::vector<std::string_view>& parameter : ties.parameters) {
     TiedTensor tied{-1, {}};
@@ -113,6 +112,7 @@ bool Vocabulary::of_class(const BaseTensors& base, const BaseFacts& facts, const
     if (touched) leave_others_out(tied, base.store());
     if (tied.names.size() > 1) tied_.push_back(std::move(tied));
   }
+  fixed_ = found && ties.fixed;
   return found;
 }
 

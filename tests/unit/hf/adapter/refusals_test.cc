@@ -243,6 +243,7 @@ TEST(Pairing, DividesATieThatIsKnown) {
              {"MC1224", "not known", "the class OwnForCausalLM", "merge_and_unload"});
   // The names of the class are none of this base: it has another model in it.
   expect_all(of_class("WhisperForConditionalGeneration"), {"MC1224", "not known"});
+  expect_all(of_class("T5ForConditionalGeneration"), {"MC1224", "not known"});
   expect_all(opened({embedding}, saved, kTied), {"MC1224", "no class in config.json"});
   EXPECT_EQ(opened({embedding, head}, saved, kTied), "nothing");  // the adapter says that there is a head
   const std::vector<MadePart> shared = {{"shared.weight", kF32, {11, 6}}};
