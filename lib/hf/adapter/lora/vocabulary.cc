@@ -12,6 +12,7 @@
 #include "hf/adapter/lora/pairing.h"
 #include "hf/adapter/lora/parameters.h"
 #include "hf/adapter/lora/tied_classes.h"
+#include "hf/config/token_modules.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
 
@@ -20,11 +21,6 @@ namespace {
 
 // The names of modules by which PEFT 0.21 finds the vocabulary in a config, and no others.
 constexpr std::string_view kWordsOfPeft[] = {"embed_tokens", "lm_head"};
-
-constexpr std::string_view kEmbeddings[] = {"embed_tokens",   "wte",          "word_embeddings",
-                                            "embed_in",       "tokens_embed", "word_embedding",
-                                            "tok_embeddings", "shared",       "embeddings"};
-constexpr std::string_view kHeads[] = {"lm_head", "embed_out", "output", "proj_out"};
 
 template <std::size_t N>
 bool has(const std::string_view (&table)[N], std::string_view text) {
@@ -66,8 +62,8 @@ void leave_others_out(TiedTensor& tied, const Store& store) {
 
 }  // namespace
 
-bool is_embedding_weight(std::string_view name) { return has(kEmbeddings, last_part(module_of(name))); }
-bool is_head_weight(std::string_view name) { return has(kHeads, last_part(module_of(name))); }
+bool is_embedding_weight(std::string_view name) { return has(kEmbeddingModules, last_part(module_of(name))); }
+bool is_head_weight(std::string_view name) { return has(kHeadModules, last_part(module_of(name))); }
 
 bool ties_saved(const LoraConfig& config) {
   return config.keeps_tie && std::ranges::any_of(config.rules.saved, is_word_of_peft);
