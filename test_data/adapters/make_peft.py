@@ -103,6 +103,8 @@ CASES = {  # name: (base, what LoraConfig gets, rows of a resized vocabulary)
     "whisper_factors": (whisper, dict(target_modules=["embed_tokens", "proj_out"]), None),
     "bert_saved_embedding": (bert, dict(target_modules=["query"], modules_to_save=["word_embeddings"]), None),
     "bert_saved_head": (bert, dict(target_modules=["query"], modules_to_save=["decoder"]), None),
+    "bert_lora_bias": (bert, dict(target_modules=["decoder"], lora_bias=True), None),
+    "bert_stored_twice": (bert, dict(target_modules=["decoder"], lora_bias=True), None),
     "bart_saved_embedding": (bart, dict(target_modules=Q, modules_to_save=["shared"]), None),
     "bart_saved_head": (bart, dict(target_modules=Q, modules_to_save=["lm_head"]), None),
     "stored_twice": (lambda: qwen3(True), dict(target_modules=["embed_tokens", "q_proj"]), None),
@@ -130,7 +132,7 @@ CASES = {  # name: (base, what LoraConfig gets, rows of a resized vocabulary)
     "dora_conv1d": (gpt2, dict(target_modules=["c_attn"], fan_in_fan_out=True, use_dora=True), None),
 }
 # PEFT's own folder of these lacks names of what is one tensor in memory: its config ties none, or the base's folder has both.
-IN_MEMORY = ("bert_saved_embedding", "bert_saved_head", "bart_saved_embedding", "bart_saved_head", "stored_twice")
+IN_MEMORY = ("bert_saved_embedding", "bert_saved_head", "bart_saved_embedding", "bart_saved_head", "stored_twice", "bert_stored_twice")
 # The entries that are then written into the config by hand.
 EDITS = {"linear_fan_in": {"fan_in_fan_out": True}, "conv1d_fan_out": {"fan_in_fan_out": False}, "default_targets": {"target_modules": None}}
 
@@ -202,6 +204,8 @@ def make(name):
     if name == "stored_twice":
         stored = tensors_of(target / "base")
         save_file({**stored, "lm_head.weight": stored["model.embed_tokens.weight"].clone()}, target / "base/model.safetensors", {"format": "pt"})
+    if name == "bert_stored_twice":
+        save_file({n: t.clone() for n, t in model.state_dict().items()}, target / "base/model.safetensors", {"format": "pt"})
     if rows:
         model.resize_token_embeddings(rows)
         for seed, p in enumerate({p.data_ptr(): p for p in (model.get_input_embeddings().weight, model.get_output_embeddings().weight)}.values()):

@@ -10,6 +10,8 @@ import pathlib
 import re
 import sys
 
+import transformers
+
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "own_names"))
 from make_disk_table import built, model_classes  # noqa: E402
@@ -58,15 +60,15 @@ def describe():
 
 def main():
     kept = pathlib.Path(sys.argv[1]) if sys.argv[1:] else None
-    known = json.loads(kept.read_text()) if kept and kept.exists() else describe()
+    known = json.loads(kept.read_text()) if kept and kept.exists() else {"transformers": transformers.__version__, "classes": describe()}
     if kept and not kept.exists():
         kept.write_text(json.dumps(known))
     rows = collections.defaultdict(list)
-    for name, of in sorted(known.items()):
+    for name, of in sorted(known["classes"].items()):
         if len(of["groups"]) <= MOST_GROUPS:
             names = ";".join("=".join(names) for names in of["groups"])
             rows[names, bool(of["groups"]) and of["default"], bool(of["groups"]) and of["fixed"]].append(name)
-    lines = ["// Made by test_data/adapters/make_tied_classes.py from the classes of transformers 5.23; not written by hand.", "constexpr Row kRows[] = {"]
+    lines = [f"// Made by test_data/adapters/make_tied_classes.py from the classes of transformers {known['transformers']}; not written by hand.", "constexpr Row kRows[] = {"]
     for (names, default, fixed), classes in sorted(rows.items(), key=lambda row: (-len(row[1]), row)):
         lines += [f'    {{"{names}", {str(default).lower()}, {str(fixed).lower()},', *(f'     " {c}"' for c in classes), '     " "},']
     TABLE.write_text("\n".join([*lines, "};", ""]))

@@ -7,6 +7,7 @@
 
 #include "core/base/text.h"
 #include "core/items/shape.h"
+#include "hf/config/token_modules.h"
 #include "io/store/finding.h"
 #include "io/store/store.h"
 
@@ -18,9 +19,7 @@ using Ends = std::span<const std::string_view>;
 constexpr const char* kWayOn =
     "if the model uses the tensor, set tie_word_embeddings to false in config.json; otherwise save the model without it";
 
-constexpr std::string_view kHeads[] = {"lm_head.weight", "proj_out.weight", "embed_out.weight",
-                                       "output.weight"};
-// Those that are a part of a larger head, or have a name of their own in a few families.
+// Output layers that are a part of a larger head, or have a name of their own in a few families.
 constexpr std::string_view kOtherHeads[] = {"cls.predictions.decoder.weight",
                                             "predictions.decoder.weight",
                                             "lm_head.decoder.weight",
@@ -34,10 +33,6 @@ constexpr std::string_view kOtherHeads[] = {"cls.predictions.decoder.weight",
                                             "pred_layer.proj.weight",
                                             "lm_loss.weight",
                                             "text_decoder_postnet.lm_head.weight"};
-constexpr std::string_view kEmbeddings[] = {
-    "embed_tokens.weight",   "wte.weight",          "word_embeddings.weight",
-    "word_embedding.weight", "shared.weight",       "embed_in.weight",
-    "tok_embeddings.weight", "tokens_embed.weight", "embeddings.weight"};
 // The parts of a model that have an embedding each.
 constexpr std::string_view kSides[] = {"encoder",      "decoder",    "text_encoder",
                                        "text_decoder", "text_model", "language_model"};
@@ -68,8 +63,16 @@ std::optional<std::string_view> front_of(std::string_view name, Ends ends) {
   return out;
 }
 
+// The same for the weights of these modules.
+std::optional<std::string_view> front_of_weight(std::string_view name, Ends modules) {
+  constexpr std::string_view kWeight = ".weight";
+  if (!name.ends_with(kWeight)) return std::nullopt;
+  return front_of(name.substr(0, name.size() - kWeight.size()), modules);
+}
+
 std::optional<std::string_view> front_of_head(std::string_view name) {
-  const std::optional<std::string_view> plain = front_of(name, kHeads), other = front_of(name, kOtherHeads);
+  const std::optional<std::string_view> plain = front_of_weight(name, kHeadModules),
+                                        other = front_of(name, kOtherHeads);
   return !plain || (other && other->size() < plain->size()) ? other : plain;
 }
 
@@ -89,7 +92,8 @@ bool is_of_side(std::string_view front) {
 }
 
 bool are_of_two_sides(std::string_view one, std::string_view other) {
-  std::optional<std::string_view> a = front_of(one, kEmbeddings), b = front_of(other, kEmbeddings);
+  std::optional<std::string_view> a = front_of_weight(one, kEmbeddingModules),
+                                  b = front_of_weight(other, kEmbeddingModules);
   if (!a || !b) return false;
   const std::size_t alike = std::ranges::mismatch(*a, *b).in1 - a->begin();
   const std::size_t common = a->substr(0, alike).rfind('.') + 1;  // 0 if there is no dot
@@ -115,9 +119,9 @@ bool are_a_pair(std::string_view one, std::string_view other) {
 
 }  // namespace
 
-bool is_head(std::string_view name) { return front_of(name, kHeads).has_value(); }
+bool is_head(std::string_view name) { return front_of_weight(name, kHeadModules).has_value(); }
 bool is_shared_embedding(std::string_view name) { return front_of(name, "shared.weight").has_value(); }
-bool is_embedding(std::string_view name) { return front_of(name, kEmbeddings).has_value(); }
+bool is_embedding(std::string_view name) { return front_of_weight(name, kEmbeddingModules).has_value(); }
 
 Tie tie_of_names(std::string_view one, std::string_view other) {
   if (is_head_of(one, other) || is_head_of(other, one)) return Tie::kHead;

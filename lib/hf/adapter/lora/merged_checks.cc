@@ -35,10 +35,20 @@ void refuse_other_rows(std::string_view name, std::span<const i64> dims, i64 row
       .help("PEFT saves both with save_embedding_layers=True after resize_token_embeddings");
 }
 
-// A number for each token, which resize_token_embeddings() adds to, too.
-bool is_bias_of_tokens(std::string_view name, std::span<const i64> dims, i64 tokens) {
-  return name.ends_with("final_logits_bias") ||
-         (name.ends_with(".bias") && dims.size() == 1 && dims[0] == tokens);
+// An output layer of another part of the model, such as an image encoder, has rows of its own.
+bool is_head_of_tokens(std::string_view name, std::span<const i64> dims, i64 tokens) {
+  return is_head_weight(name) && (name.find('.') == name.rfind('.') || (!dims.empty() && dims[0] == tokens));
+}
+
+// A number for each token, which resize_token_embeddings() adds to, too. Sizes alone do not show it: a model of
+// characters may be as wide as its vocabulary. Where the weight is tied, the folder may have the bias alone.
+bool is_bias_of_tokens(const BaseTensors& base, std::string_view name, std::span<const i64> dims,
+                       i64 tokens) {
+  constexpr std::string_view kBias = ".bias";
+  if (name.ends_with("final_logits_bias")) return true;
+  if (!name.ends_with(kBias) || dims.size() != 1 || dims[0] != tokens) return false;
+  const std::string weight = cat(name.substr(0, name.size() - kBias.size()), ".weight");
+  return is_head_weight(weight) || base.find(weight) < 0;
 }
 
 }  // namespace
@@ -60,11 +70,12 @@ void check_merged(const BaseTensors& base, const Store& adapter, const AdaptedMo
   if (!rows) return;
   for (i64 t = 0; t < store.tensor_count(); t++) {
     const std::string_view name = store.name(t);
-    if (!is_embedding_weight(name) && !is_head_weight(name) && !vocabulary.tied(name) &&
-        !is_bias_of_tokens(name, store.dims(t), tokens))
+    const std::span<const i64> dims = store.dims(t);
+    if (!is_embedding_weight(name) && !is_head_of_tokens(name, dims, tokens) && !vocabulary.tied(name) &&
+        !is_bias_of_tokens(base, name, dims, tokens))
       continue;
     auto at = adapted(t);
-    refuse_other_rows(name, at == model.tensors.end() ? store.dims(t) : dims_of(*at), *rows);
+    refuse_other_rows(name, at == model.tensors.end() ? dims : dims_of(*at), *rows);
   }
   for (const AdaptedTensor& a : model.tensors)
     if (!a.name.empty()) refuse_other_rows(a.name, dims_of(a), *rows);

@@ -52,7 +52,8 @@ class Pairing {
     refuse_unlike_copies();
     AdaptedParts parts{std::vector<bool>(static_cast<std::size_t>(base_.store().tensor_count())), saved_};
     for (const AdaptedTensor& a : out.tensors)
-      if (!a.factors.empty()) parts.factors[a.from] = true;
+      for (i64 t : {a.from, a.tensor})
+        if (!a.factors.empty() && t < std::ssize(parts.factors)) parts.factors[t] = true;
     out.untouched = check_settings(config_, base_, parts);
     if (!out.untouched.empty()) out.notes.push_back(out.untouched);
     if (corrected_ > 0)
@@ -299,7 +300,7 @@ class Pairing {
   void add_bias(const std::string& name, const AdapterModule& m, const FactorPair& f) {
     factors_.check_bias(m);
     if (m.bias < 0) return;
-    i64 t = base_.find(cat(name, ".bias"));
+    const i64 t = target(cat(name, ".bias"));
     if (t < 0)
       throw Error(Code::kUnaccounted,
                   "the factors have a bias, and the module of the base has none to add it to")
@@ -310,6 +311,11 @@ class Pairing {
           .expected(dims_to_string(wanted))
           .found(cat(shape_text(m.bias), " and ", dims_to_string(base_.store().dims(t))));
     AdaptedTensor& a = change(t);
+    if (a.added >= 0)
+      throw Error(
+          Code::kUnsupportedTensor,
+          "the adapter has factors with a bias for two modules whose bias the base ties, and the sum of both is not computed")
+          .help(kMergeThere);
     a.added = m.bias, a.added_scale = config_.scale_of(name);
   }
 

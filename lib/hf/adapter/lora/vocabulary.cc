@@ -12,6 +12,7 @@
 #include "hf/adapter/lora/pairing.h"
 #include "hf/adapter/lora/parameters.h"
 #include "hf/adapter/lora/tied_classes.h"
+#include "hf/config/token_modules.h"
 #include "io/store/store.h"
 #include "io/values/same_bytes.h"
 
@@ -20,11 +21,6 @@ namespace {
 
 // The names of modules by which PEFT 0.21 finds the vocabulary in a config, and no others.
 constexpr std::string_view kWordsOfPeft[] = {"embed_tokens", "lm_head"};
-
-constexpr std::string_view kEmbeddings[] = {"embed_tokens",   "wte",          "word_embeddings",
-                                            "embed_in",       "tokens_embed", "word_embedding",
-                                            "tok_embeddings", "shared",       "embeddings"};
-constexpr std::string_view kHeads[] = {"lm_head", "embed_out", "output", "proj_out"};
 
 template <std::size_t N>
 bool has(const std::string_view (&table)[N], std::string_view text) {
@@ -45,7 +41,10 @@ bool is_word_of_peft(std::string_view name) { return has(kWordsOfPeft, last_part
 std::vector<std::string> targets_of(const AdapterNames& names) {
   std::vector<std::string> out;
   for (const auto& [tensor, own] : names.whole) out.push_back(own);
-  for (const auto& [module, parts] : names.modules) out.push_back(cat(module, ".weight"));
+  for (const auto& [module, parts] : names.modules) {
+    out.push_back(cat(module, ".weight"));
+    if (parts.bias >= 0) out.push_back(cat(module, ".bias"));
+  }
   return out;
 }
 
@@ -63,8 +62,8 @@ void leave_others_out(TiedTensor& tied, const Store& store) {
 
 }  // namespace
 
-bool is_embedding_weight(std::string_view name) { return has(kEmbeddings, last_part(module_of(name))); }
-bool is_head_weight(std::string_view name) { return has(kHeads, last_part(module_of(name))); }
+bool is_embedding_weight(std::string_view name) { return has(kEmbeddingModules, last_part(module_of(name))); }
+bool is_head_weight(std::string_view name) { return has(kHeadModules, last_part(module_of(name))); }
 
 bool ties_saved(const LoraConfig& config) {
   return config.keeps_tie && std::ranges::any_of(config.rules.saved, is_word_of_peft);
@@ -87,11 +86,10 @@ Vocabulary::Vocabulary(const BaseTensors& base, const BaseFacts& facts, const Ad
 // False if the base has none of the names, as where the class has a model of any class in it.
 bool Vocabulary::of_class(const BaseTensors& base, const BaseFacts& facts, const AdapterNames& names) {
   const TiedClass ties = *tied_class(architecture_);
-  fixed_ = ties.fixed;
-  if (!fixed_ && facts.tied == false) return true;
+  if (!ties.fixed && facts.tied == false) return true;
   bool found = ties.parameters.empty();
   // A name that the folder has not is one of another tensor in any case. One that it has, is if the config ties it.
-  const bool says_so = fixed_ || facts.tied.value_or(ties.by_default);
+  const bool says_so = ties.fixed || facts.tied.value_or(ties.by_default);
   const std::vector<std::string> targets = targets_of(names);
   for (const std::vector<std::string_view>& parameter : ties.parameters) {
     TiedTensor tied{-1, {}};
@@ -110,6 +108,7 @@ bool Vocabulary::of_class(const BaseTensors& base, const BaseFacts& facts, const
     if (touched) leave_others_out(tied, base.store());
     if (tied.names.size() > 1) tied_.push_back(std::move(tied));
   }
+  fixed_ = found && ties.fixed;
   return found;
 }
 

@@ -96,6 +96,34 @@ TEST(Pairing, RefusesTensorsWithoutACounterpart) {
              {"MC2005", "model.k", "has none to add it to"});
 }
 
+// The class says that the bias of the decoder is a parameter of the head, too.
+TEST(Pairing, FindsTheBiasOfAModuleUnderItsOtherName) {
+  const std::string head = "cls.predictions", decoder = head + ".decoder";
+  const std::vector<MadePart> base = {{"bert.embeddings.word_embeddings.weight", kF32, {11, 6}},
+                                      {head + ".bias", kF32, {11}}};
+  const std::vector<MadePart> tensors = {part(decoder + ".lora_A.weight", {2, 6}),
+                                         part(decoder + ".lora_B.weight", {11, 2}),
+                                         part(decoder + ".lora_B.bias", {11})};
+  auto of_class = [&](const char* name) {
+    return opened(tensors, with(R"("lora_bias": true)"), base, "bert",
+                  cat(R"(, "architectures": [")", name, R"("])"));
+  };
+  EXPECT_EQ(of_class("BertForMaskedLM"), "nothing");
+  expect_all(of_class("BertModel"), {"MC2005", "cls.predictions.decoder"});
+}
+
+TEST(Pairing, RefusesTheBiasesOfTwoModulesForOneTensor) {
+  std::vector<MadePart> tensors;
+  for (const std::string name : {"encoder.out", "ctc_head"})
+    for (const MadePart& p : {part(name + ".lora_A.weight", {2, 6}), part(name + ".lora_B.weight", {11, 2}),
+                              part(name + ".lora_B.bias", {11})})
+      tensors.push_back(p);
+  expect_all(opened(tensors, with(R"("lora_bias": true)"),
+                    {{"encoder.out.weight", kF32, {11, 6}}, {"encoder.out.bias", kF32, {11}}}, "some",
+                    R"(, "architectures": ["GraniteSpeech5ForCTC"])"),
+             {"MC1224", "two modules whose bias the base ties"});
+}
+
 TEST(Pairing, RefusesShapesThatDoNotFit) {
   expect_all(opened({kA, part("model.q.lora_B.weight", {5, 3})}),
              {"MC2011", "different ranks", "[2, 6] and [5, 3]"});
@@ -215,6 +243,7 @@ TEST(Pairing, DividesATieThatIsKnown) {
              {"MC1224", "not known", "the class OwnForCausalLM", "merge_and_unload"});
   // The names of the class are none of this base: it has another model in it.
   expect_all(of_class("WhisperForConditionalGeneration"), {"MC1224", "not known"});
+  expect_all(of_class("T5ForConditionalGeneration"), {"MC1224", "not known"});
   expect_all(opened({embedding}, saved, kTied), {"MC1224", "no class in config.json"});
   EXPECT_EQ(opened({embedding, head}, saved, kTied), "nothing");  // the adapter says that there is a head
   const std::vector<MadePart> shared = {{"shared.weight", kF32, {11, 6}}};
@@ -262,6 +291,20 @@ TEST(Pairing, TakesAVocabularyOfAnotherSizeAsAWhole) {
   with_bias.push_back({"final_logits_bias", kF32, {1, 11}});
   expect_all(opened({embedding}, kPlain, with_bias), {"MC2011", "final_logits_bias", "13 rows"});
   expect_all(opened({part("model.embed_tokens.weight", {13, 7})}), {"MC2011", "of another shape"});
+  // Tensors that have as many items by chance, and an output layer of another part of the model.
+  auto beside = [&](const std::vector<MadePart>& more) {
+    std::vector<MadePart> base = kTied;
+    base.insert(base.end(), more.begin(), more.end());
+    return opened({embedding}, kPlain, base);
+  };
+  EXPECT_EQ(beside({{"h.norm.weight", kF32, {11}}, {"h.norm.bias", kF32, {11}}}), "nothing");
+  EXPECT_EQ(beside({{"h.fc1.weight", kF32, {11, 6}}, {"h.fc1.bias", kF32, {11}}}), "nothing");
+  EXPECT_EQ(beside({{"visual.merger.proj_out.weight", kF32, {5, 6}}}), "nothing");
+  for (const char* bias : {"lm_head.bias", "cls.predictions.bias"})
+    expect_all(beside({{bias, kF32, {11}}}), {"MC2011", bias, "13 rows"});
+  expect_all(opened({embedding, part("lm_head.weight", {13, 6})}, kPlain,
+                    {kBase[0], kBase[1], {"lm_head.bias", kF32, {11}}}),
+             {"MC2011", "lm_head.bias", "13 rows"});
 }
 
 TEST(Pairing, TakesRowsOfTokensThatTheConfigNames) {
