@@ -226,13 +226,9 @@ void StatsRun::bin_unit(int worker, const Unit& unit) {
 
 }  // namespace
 
-double l2_norm(const TensorStats& stats) { return static_cast<double>(std::sqrt(stats.sum_of_squares)); }
+double l2_norm(const TensorStats& stats) { return l2_norm(stats.sum_of_squares); }
 
-double l2_norm(std::span<const TensorStats* const> tensors) {
-  long double all = 0;
-  for (const TensorStats* t : tensors) all += t->sum_of_squares;
-  return static_cast<double>(std::sqrt(all));
-}
+double l2_norm(long double sum_of_squares) { return static_cast<double>(std::sqrt(sum_of_squares)); }
 
 std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
                                       const std::function<void(i64 bytes)>& progress) {

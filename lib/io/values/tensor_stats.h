@@ -36,8 +36,8 @@ struct TensorStats {
 // The L2 norm of the finite numbers. It depends on how a tensor is cut into chunks by less than 1e-13 of it,
 // and not at all if its values have 16 bits or fewer.
 double l2_norm(const TensorStats& stats);
-// The L2 norm of all these tensors as one, such as the global norm of a model.
-double l2_norm(std::span<const TensorStats* const> tensors);
+// The same of tensors whose sums of squares were added, such as the global norm of a model.
+double l2_norm(long double sum_of_squares);
 
 // The statistics of tensors, in the order of `tensors`. `bins`: of the histogram; 0: none. `progress` is
 // called with numbers of bytes that were read, from any thread. Throws what TensorReader::read() throws.

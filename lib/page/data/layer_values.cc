@@ -65,7 +65,7 @@ ValueCell cell_of(i64 layer, const std::vector<const TensorStats*>& all) {
   cell.min = static_cast<double>(low), cell.max = static_cast<double>(high),
   cell.mean = static_cast<double>(mean);
   cell.deviation = static_cast<double>(std::sqrt(deviations / static_cast<long double>(cell.finite)));
-  cell.l2 = static_cast<double>(std::sqrt(squares));
+  cell.l2 = l2_norm(squares);
   cell.histogram.resize(bins);
   for (const TensorStats* s : all)
     if (!s->histogram.empty())

@@ -70,14 +70,15 @@ for line in CHOOSE:
 check = run_mckpt("mappings", "check", folder)
 expect(check.returncode == 0 and "warning: " + UNLIKE in check.stderr, check.stderr)
 
-# Conversions that copy tensors by name have both.
-for kind in ("to-dcp", "to-safetensors"):
-    made = path(kind)
-    run = run_mckpt("convert", kind, folder, made, "-q")
-    expect(run.returncode == 0, run.stderr)
-    for line in (("verify", made, "--against", folder), ("diff", made, folder), ("diff", folder, made)):
-        run = run_mckpt(*line)
-        expect(run.returncode == 0 and "45 " in run.stdout, f"{line}: {run.stdout}{run.stderr}")
+# Conversions that copy tensors by name have both, whatever the container.
+for place, count in ((folder, 45), (bin_folder, 45), (run_folder, 21)):
+    for kind in ("to-dcp", "to-safetensors"):
+        made = path(f"{os.path.basename(place)}_{kind}")
+        run = run_mckpt("convert", kind, place, made, "-q")
+        expect(run.returncode == 0, f"{kind} {place}: {run.stderr}")
+        for line in (("verify", made, "--against", place), ("diff", made, place), ("diff", place, made)):
+            run = run_mckpt(*line)
+            expect(run.returncode == 0 and f"{count} " in run.stdout, f"{line}: {run.stdout}{run.stderr}")
 
 # The bytes of the embedding: tied in every release.
 with open(os.path.join(folder, "model.safetensors.index.json"), encoding="utf-8") as f:
@@ -90,4 +91,4 @@ expect_equal("equal", told(folder, "--strict"), (0, []))
 for line in CHOOSE[1:2] + CHOOSE[5:8]:
     run = run_mckpt(*line)
     expect(run.returncode == 0, f"{line}: {run.stderr}")
-finish(79)
+finish(95)

@@ -10,7 +10,6 @@
 #include "tools/answers/tensors/stats.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
 #include "convert/asked/results.h"
@@ -148,7 +147,7 @@ GlobalNorm global_norm(const Store& store, std::span<const i64> tensors, const S
   for (std::size_t i = 0; i < tensors.size(); i++)
     if (parts.part(tensors[i]) == StatePart::kModel && parts.parameters_per_item(tensors[i]) == 1)
       squares += stats[i].sum_of_squares, count++;
-  return {static_cast<double>(std::sqrt(squares)), count, std::ssize(tensors) - count};
+  return {l2_norm(squares), count, std::ssize(tensors) - count};
 }
 
 }  // namespace mckpt::impl

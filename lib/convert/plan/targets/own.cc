@@ -280,6 +280,7 @@ Conversion plan_one_file(std::unique_ptr<Store> source, const OneFileOptions& op
                       .model_dict = options.model_dict,
                       .accept = options.accept,
                       .complete = false,
+                      .keep_unlike_heads = true,
                       .threads = options.threads};
   // One file has what was saved: the factors of an adapter would be lost in a sum.
   if (is_wrapped_model(*source)) how.merge_adapter = false, how.keep_names = true;

@@ -9,7 +9,7 @@ def deepseek_v4(r, h, held, cell):
     L, depths, m = cell.P * r.randint(1, 4), r.choice([0, 1, 2]) if hub else 0, r.randint(1, 4)
     heads, dim, groups = r.choice([2, 4, 6]), r.randint(2, 5), r.choice([1, 2])
     H, V, q, lora, E, I, k = h.unit * r.randint(3, 9), r.randint(5, 20), r.randint(2, 6), r.randint(2, 5), cell.X * r.randint(1, 3), h.unit * r.randint(2, 6), r.randint(1, 3)
-    ih, idim, shared, far = r.randint(1, 3), r.randint(2, 4), r.choice([0, 1, 1, 2]), r.choice([8, 16, 128])
+    ih, idim, said, far = r.randint(1, 3), r.randint(2, 4), r.choice([0, 1, 1, 2]), r.choice([8, 16, 128])
     rates, hashed = [r.choice([0, 4, far]) for _ in range(L)], r.randint(0, L)
     e, mine = h.new("embed.weight" if hub else "model.embed_tokens.weight", V, H), dict((n, j) for j, n in cell.layers(L))
     if cell.first or (cell.last and depths):
@@ -48,10 +48,10 @@ def deepseek_v4(r, h, held, cell):
         else:
             put("mlp.router.expert_bias", h.new(f"{file}gate.bias", E, dtype="F32"))
         experts(h, put, cell, E, I, H, f"{file}experts.", ("w1", "w3", "w2"))
-        if shared:
-            gate, up, down = (h.new(f"{file}shared_experts.{x}.weight", *s) for x, s in (("w1", (shared * I, H)), ("w3", (shared * I, H)), ("w2", (H, shared * I))))
-            put("mlp.shared_experts.linear_fc1.weight", np.concatenate([gate, up]))
-            put("mlp.shared_experts.linear_fc2.weight", down)
+        # One shared expert, whatever n_shared_experts says: transformers builds one.
+        gate, up, down = (h.new(f"{file}shared_experts.{x}.weight", *s) for x, s in (("w1", (I, H)), ("w3", (I, H)), ("w2", (H, I))))
+        put("mlp.shared_experts.linear_fc1.weight", np.concatenate([gate, up]))
+        put("mlp.shared_experts.linear_fc2.weight", down)
         for x, name in (("attn", "self_attention"), ("ffn", "mlp")):
             scale = h.new(f"{at}hc_{x}_scale", 3, dtype="F32")
             for i, leaf in enumerate(("pre", "post", "res")):
@@ -82,5 +82,5 @@ def deepseek_v4(r, h, held, cell):
         "mlp_layer_types": ["hash_moe" if n < hashed else "moe" for n in range(L)]}
     return told | {"model_type": "deepseek_v4", "architectures": ["DeepseekV4ForCausalLM"], "vocab_size": V, "hidden_size": H, "num_hidden_layers": L, "num_attention_heads": heads,
                    "num_key_value_heads": 1, "head_dim": dim, "q_lora_rank": q, "o_groups": groups, "o_lora_rank": lora, "index_n_heads": ih, "index_head_dim": idim, "hc_mult": m,
-                   "n_routed_experts": E, "num_experts_per_tok": k, "moe_intermediate_size": I, "n_shared_experts": shared, "num_nextn_predict_layers": depths, "hidden_act": "silu",
+                   "n_routed_experts": E, "num_experts_per_tok": k, "moe_intermediate_size": I, "n_shared_experts": said, "num_nextn_predict_layers": depths, "hidden_act": "silu",
                    "tie_word_embeddings": False, "rms_norm_eps": 1e-6}

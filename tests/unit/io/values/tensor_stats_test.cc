@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <mutex>
 #include <random>
 
 #include "core/base/text.h"
@@ -154,6 +155,58 @@ TEST(TensorStats, LeaveOutWhatIsNotFinite) {
   EXPECT_EQ(s[1].finite, 0);
   EXPECT_TRUE(s[1].histogram.empty());
   EXPECT_EQ(s[2].numbers, 0);
+}
+
+// Tensors of no to four floats in one file, more of them than each_tensor_stats() reads at once, from the last one to
+// the first.
+TEST(TensorStats, AreTheSameOneByOneForALongList) {
+  constexpr i64 kTensors = (1 << 14) + 100;
+  TempFolder folder;
+  TableStore store(folder.path());
+  std::vector<float> values;
+  for (i64 t = 0; t < kTensors; t++) {
+    const i64 items = t % 5, offset = std::ssize(values) * 4;
+    for (i64 i = 0; i < items; i++) values.push_back(static_cast<float>(t * (i + 1) % 1013 - 500));
+    if (items > 0 && t % 7 == 0) values.back() = NAN;
+    store.tensors.push_back({cat("t", t),
+                             DType::kF32,
+                             {items},
+                             {{{0}, {items}, {.file = 0, .offset = offset, .dtype = DType::kF32}}}});
+  }
+  folder.put("all", bytes_of(values));
+  store.add_file("all", std::ssize(values) * 4);
+  std::vector<i64> from_last;
+  for (i64 t = kTensors - 1; t >= 0; t--) from_last.push_back(t);
+  i64 expected_bytes = 0;
+  const std::vector<TensorStats> expected =
+      tensor_stats(store, from_last, 4, 1, [&](i64 bytes) { expected_bytes += bytes; });
+  for (int threads : {1, 3}) {
+    i64 read = 0;
+    std::mutex mutex;
+    std::size_t at = 0;
+    auto count = [&](i64 bytes) {
+      std::lock_guard lock(mutex);
+      read += bytes;
+    };
+    each_tensor_stats(store, from_last, 4, threads, count, [&](const TensorStats& s) {
+      ASSERT_LT(at, expected.size());
+      const TensorStats& e = expected[at++];
+      SCOPED_TRACE(cat("place ", static_cast<i64>(at - 1), ", threads ", threads));
+      EXPECT_EQ(s.numbers, e.numbers);
+      EXPECT_EQ(s.finite, e.finite);
+      EXPECT_EQ(s.zeros, e.zeros);
+      EXPECT_EQ(s.non_finite.nans, e.non_finite.nans);
+      EXPECT_EQ(s.non_finite.first_nan, e.non_finite.first_nan);
+      EXPECT_EQ(s.min, e.min);
+      EXPECT_EQ(s.max, e.max);
+      EXPECT_EQ(s.mean, e.mean);
+      EXPECT_EQ(s.deviation, e.deviation);
+      EXPECT_EQ(s.sum_of_squares, e.sum_of_squares);
+      EXPECT_EQ(s.histogram, e.histogram);
+    });
+    EXPECT_EQ(at, expected.size());
+    EXPECT_EQ(read, expected_bytes);
+  }
 }
 
 }  // namespace
