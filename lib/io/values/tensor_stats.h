@@ -36,7 +36,7 @@ struct TensorStats {
 // The L2 norm of the finite numbers. It depends on how a tensor is cut into chunks by less than 1e-13 of it,
 // and not at all if its values have 16 bits or fewer.
 double l2_norm(const TensorStats& stats);
-// The same of tensors whose sums of squares were added, such as the global norm of a model.
+// The L2 norm of several tensors, such as all of a model, from the sum of their sums of squares.
 double l2_norm(long double sum_of_squares);
 
 // The statistics of tensors, in the order of `tensors`. `bins`: of the histogram; 0: none. `progress` is

@@ -63,7 +63,8 @@ class PartView {
     }
   }
 
-  // Null: there is no such dataset. Throws what check_dataset() throws of contiguous ones.
+  // The dataset of a path; null: the file has none. A contiguous one is checked first, and what check_dataset()
+  // throws of it is thrown.
   const Hdf5Dataset* find(std::string_view path) const {
     while (path.starts_with('/')) path.remove_prefix(1);
     auto at = datasets_.find(path);
