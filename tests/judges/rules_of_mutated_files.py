@@ -3,6 +3,7 @@ without the oddity have none; and what a rule asks of the bytes of a file does n
 
 import io
 import os
+import struct
 import tempfile
 
 from mckpt_tests.checks import expect, finish, need
@@ -37,6 +38,15 @@ def on_mesh(sizes):
     return called("torch._tensor", "_rebuild_from_type_v2", name("torch._utils", "_rebuild_wrapper_subclass"), kind, args, state)
 
 
+def quantised(size):
+    per_tensor = tuple_of(name("torch", "per_tensor_affine"), b"G" + struct.pack(">d", 0.5), number(10))
+    return called("torch._utils", "_rebuild_qtensor", stored(name("torch", "QUInt8Storage"), items=16), number(0), numbers([size]), numbers([1]), per_tensor, b"\x89", ORDERED)
+
+
+def key_of_a_dict(value):
+    return b"}" + value + number(1) + b"s"
+
+
 FLOAT = name("torch", "FloatStorage")
 PLAIN = tensor("0", [4], [1])
 LARGEST = b"\x8a\x08" + bytes(7 * [255]) + b"\x7f"  # the number 2^63 - 1
@@ -52,6 +62,8 @@ CASES = [
     ("a storage named again", tuple_of(PLAIN, view(stored(FLOAT)).replace(number(4), LARGEST, 1)), tuple_of(PLAIN, view(stored(FLOAT)))),
     ("a storage named again", tuple_of(view(stored(name("torch", "IntStorage"))), PLAIN), tuple_of(PLAIN, view(stored(FLOAT)))),
     ("sizes of device meshes", on_mesh([-4]), on_mesh([1])),
+    ("quantised views", quantised(20), quantised(16)),
+    ("quantised views", key_of_a_dict(quantised(20)), key_of_a_dict(quantised(16))),
 ]
 
 
@@ -98,4 +110,11 @@ with tempfile.TemporaryDirectory(prefix="mckpt_rules_") as scratch:
     safetensors = reference_rules.Safetensors()
     plain = safetensors.seeds()[0]
     check_conditions(safetensors.rules, plain, safetensors.read(plain))
-finish(3 * len(CASES) + 15)
+    for key in ("k", "k\\n"):
+        header = ('{"__metadata__":{' + f'"{key}":"1","{key}":"2"' + "}}").encode()
+        path, data = os.path.join(scratch, "twice.safetensors"), struct.pack("<Q", len(header)) + header
+        with open(path, "wb") as f:
+            f.write(data)
+        judged = safetensors.judge(data, mutated.opened(path), safetensors.read(data))
+        expect(judged == ("a name twice", ""), f"the key {key} twice: {judged}")
+finish(3 * len(CASES) + 17)

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,7 +33,7 @@ struct ItemFile {
 // How ranks have a tensor: a DTensor, or boxes of one rank.
 struct ItemSharding {
   TorchSharding layout;
-  std::vector<i64> ranks;
+  std::shared_ptr<const std::vector<i64>> ranks;
   std::vector<TorchBox> boxes{};
 };
 

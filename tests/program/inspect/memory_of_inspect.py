@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from mckpt_tests.bombs import INDEXES, MANY_TINY, MIB, PICKLES, SAFETENSORS, apart, indexed, written, zipped
+from mckpt_tests.bombs import INDEXES, MANY_TINY, METADATA, MIB, PICKLES, SAFETENSORS, apart, folder_of_ranks, indexed, written, zipped
 from mckpt_tests.setting import MCKPT, SANITIZED
 
 if SANITIZED:
@@ -61,6 +61,9 @@ with tempfile.TemporaryDirectory(prefix="mckpt_memory_") as folder:
     for name, (_, _, _, commands) in INDEXES.items():
         path = os.path.join(folder, name)
         judge(name, path, os.path.getsize(indexed(path, name)), [0, 1, 3], "", commands)
+    for name in METADATA:
+        path = os.path.join(folder, name)
+        judge(name, path, os.path.getsize(folder_of_ranks(path, name)), [0, 1, 3], "", ["inspect", "verify", "ls"])
 
 for what in failed:
     print("FAIL", what)

@@ -58,6 +58,8 @@ for name, how, status, said in (
         ("magnitudes", {"use_dora": True}, "fail", ["MC2005", "lora_magnitude_vector, as use_dora says"]),
         ("tokens", {"trainable_token_indices": [3]}, "fail", ["MC2005", "has no rows of them"]),
         ("number", {"r": "two"}, "fail", ["adapter_config.json"]),
+        ("ranks", {"rank_pattern": ["q_proj"]}, "fail", ["MC1003", "rank_pattern"]),
+        ("alphas", {"alpha_pattern": []}, "fail", ["MC1003", "alpha_pattern"]),
         ("layers", {"layers_pattern": ["layers"]}, "fail", ["MC2001", "layers_to_transform"]),
         ("none", {"init_lora_weights": "pissa"}, "none", ["not compared with adapter_config.json", "pissa"]),
         ("kasa", {"kasa_config": {}}, "none", ["not compared with adapter_config.json", "kasa_config"]),

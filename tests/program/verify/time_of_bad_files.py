@@ -14,7 +14,7 @@ import tempfile
 import time
 
 from mckpt_tests import bad_files
-from mckpt_tests.bombs import INDEXES, PICKLES, SAFETENSORS, apart, indexed, written, zipped
+from mckpt_tests.bombs import INDEXES, METADATA, PICKLES, SAFETENSORS, apart, folder_of_ranks, indexed, written, zipped
 from mckpt_tests.checks import expect, finish, skip
 from mckpt_tests.figures import AT_LENGTH, bounded, time_is_left
 from mckpt_tests.setting import MCKPT, SANITIZED
@@ -23,7 +23,7 @@ LOOKS = [["verify"], ["verify", "--json"], ["inspect", "--args"], ["inspect", "-
 AGAIN = 3  # runs of a command that took more than this share of its bound, of which the best counts
 DOUBTFUL = 0.2
 STUCK = 60
-SAMPLE_CASES, SAMPLE_BOMBS = 40, 4
+SAMPLE_CASES, SAMPLE_BOMBS = 40, 6
 
 
 def size_of(path):
@@ -102,6 +102,8 @@ def bombs():
         yield f"plain {name}", "x.pt", lambda path, make=make: written(path, make()), "pt-to-safetensors"
     for name in INDEXES:
         yield name, "model", lambda path, name=name: indexed(path, name), "safetensors-to-pt"
+    for name in METADATA:
+        yield name, "model", lambda path, name=name: folder_of_ranks(path, name), "to-safetensors"
 
 
 def look_at_bombs(measured):

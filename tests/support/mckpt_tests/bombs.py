@@ -2,10 +2,11 @@
 
     MANY_TINY[name]: (the file's bytes, commands with the bound of each)
     SAFETENSORS[name]: (the file's bytes, exit status of a command that looks, words that it says)      PICKLES[name]: a pickle
-    INDEXES[name]: (the names of so many tensors, of files, the commands that look at it)
+    INDEXES[name]: (the names of so many tensors, of files, the commands that look at it)      METADATA[name]: a .metadata of DCP, or metadata.pkl
 """
 import json
 import os
+import pickle
 import random
 import struct
 import sys
@@ -129,3 +130,95 @@ def indexed(folder, name):
     if name == "absent tensors":
         written(os.path.join(folder, "m.safetensors"), entries(["a"]))
     return index
+
+
+def text(word):
+    return b"X" + struct.pack("<I", len(word)) + word.encode()
+
+
+def record(name, **fields):
+    module = "torch.distributed.checkpoint." + ("filesystem" if name == "_StorageInfo" else "metadata")
+    return b"c" + f"{module}\n{name}\n".encode() + b")\x81}(" + b"".join(text(key) + value for key, value in fields.items()) + b"ub"
+
+
+def sizes(number, rank):
+    return b"(" + (b"K" + bytes([number])) * rank + b"t"
+
+
+def kept(value, number):
+    """Remembered by the pickle, so that again(number) names it in two bytes."""
+    return value + b"q" + bytes([number])
+
+
+def again(number):
+    return b"h" + bytes([number])
+
+
+def metadata_of(tensors, storage=b"", paths=b""):
+    return pickled(record("Metadata", state_dict_metadata=b"}(" + tensors + b"u", planner_data=b"}(" + paths + b"u", storage_data=b"}(" + storage + b"u"))
+
+
+def tensor_of(rank, chunks):
+    return record("TensorStorageMetadata", properties=record("TensorProperties", dtype=b"ctorch\nfloat32\n"), size=sizes(1, rank), chunks=chunks)
+
+
+def one_chunk(rank):
+    return record("ChunkStorageMetadata", offsets=sizes(0, rank), sizes=sizes(1, rank))
+
+
+def shared_chunks():
+    """Very many tensors that share a list of very many times the same chunk."""
+    first = text("w") + kept(tensor_of(60, b"](" + kept(one_chunk(60), 1) + again(1) * 20_000 + b"e"), 2)
+    return metadata_of(first + b"".join(text(f"w{i}") + again(2) for i in range(20_000)))
+
+
+def shared_sizes():
+    """Chunks whose sizes are one tuple."""
+    chunk = record("ChunkStorageMetadata", offsets=again(1), sizes=again(1))
+    chunks = kept(sizes(0, 64), 1) + b"0](" + chunk * 20_000 + b"e"
+    return metadata_of(text("w") + tensor_of(64, chunks))
+
+
+def nested_path():
+    """A path of planner_data that is 10^12 characters, were it written out."""
+    path = b"](" + text("a") * 10 + b"e"
+    for number in range(12):
+        path = b"](" + kept(path, number) + again(number) * 9 + b"e"
+    index = record("MetadataIndex", fqn=text("w"), offset=sizes(0, 1), index=b"K\0")
+    place = record("_StorageInfo", relative_path=text("__0_0.distcp"), offset=b"K\0", length=b"K\x04")
+    return metadata_of(text("w") + tensor_of(1, b"](" + one_chunk(1) + b"e"), index + place, text("w") + path + b"\x85")
+
+
+def long_extensions():
+    """Records whose extensions are one long text many times."""
+    index = record("MetadataIndex", fqn=text("w"), offset=sizes(0, 1), index=b"K\0")
+    names = b"](" + kept(text("x" * 60_000), 1) + again(1) * 60_000 + b"e"
+    place = record("_StorageInfo", relative_path=text("__0_0.distcp"), offset=b"K\0", length=b"K\x04", transform_descriptors=names)
+    return metadata_of(text("w") + tensor_of(1, b"](" + one_chunk(1) + b"e"), index + place)
+
+
+def shared_groups():
+    """metadata.pkl of torch_checkpointing whose tensors share a list of very many times the same group of ranks."""
+    data = {"global_shape": [4], "mesh_spec": {"mesh_shape": [1000], "mesh_data": list(range(1000))}, "placements": [{"type": "Shard", "dim": 0}]}
+    groups = [{"ranks": list(range(1000)), "sharding_metadata": {"type": "DTensorShardingMetadata", "data": data}}] * 5000
+    item = {"nested_path_to_metadata": {f'["w{i}"]': groups for i in range(5000)}, "rank_to_layout_info": {rank: None for rank in range(1000)}}
+    return pickle.dumps({"metadata": {"model": item}, "world_size": 1000, "version": "2.0"})
+
+
+METADATA = {
+    "shared chunks": shared_chunks,
+    "shared sizes": shared_sizes,
+    "a nested path": nested_path,
+    "long extensions": long_extensions,
+    "shared groups of ranks": shared_groups,
+}
+
+
+def folder_of_ranks(folder, name):
+    """Makes a folder with this .metadata or metadata.pkl, and returns the path of it."""
+    os.mkdir(folder)
+    of_items = name == "shared groups of ranks"
+    written(os.path.join(folder, "model_0.pt" if of_items else "__0_0.distcp"), bytes(4))
+    metadata = os.path.join(folder, "metadata.pkl" if of_items else ".metadata")
+    written(metadata, METADATA[name]())
+    return metadata

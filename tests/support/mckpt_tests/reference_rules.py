@@ -147,7 +147,12 @@ def names_one_that_is_twice(data, ours, theirs):
         return dict(members)
 
     json.loads(data[8:8 + int.from_bytes(data[:8], "little")], object_pairs_hook=pairs)
-    return any(f"'{name}'" in ours.text for name in twice)
+    return any(f"'{shown(name)}'" in ours.text for name in twice)
+
+
+def shown(name):
+    """As messages of mckpt show it."""
+    return re.sub("[\x00-\x1f\x7f]", lambda m: f"\\x{ord(m[0]):02x}", name)
 
 
 def has_no_items_of_many(data, ours, theirs):
@@ -432,8 +437,18 @@ def has_part_of_a_tensor(data, ours, theirs):
     return any(t._local_tensor.shape != t.shape for t in pieces(theirs))
 
 
-def has_quantised(data, ours, theirs):
-    return any(dtype.startswith("q") for dtype, _, _ in theirs.tensors.values())
+def reaches_out(storage, offset, size, stride, *_):
+    """Whether a view of these arguments leaves its storage. Arguments of other types are for another rule."""
+    try:
+        steps = [(n - 1) * step for n, step in zip(size, stride)]
+        first, last = offset + sum(min(step, 0) for step in steps), offset + sum(max(step, 0) for step in steps)
+        return 0 not in size and (first < 0 or last >= storage[4])
+    except (TypeError, IndexError):
+        return False
+
+
+def has_quantised_outside(data, ours, theirs):
+    return any(reaches_out(*args) for function, args in calls_of(data) if function == "torch._utils._rebuild_qtensor")
 
 
 def is_legacy(data, ours, theirs):
@@ -468,7 +483,7 @@ Torch.rules = [
     Rule("names with NUL", "reference", "the interface for C and Python ends texts at NUL, and refuses such a name", ours=r"^MC1111 .*holds a NUL"),
     Rule("open marks", "reference", "Python takes the top of the stack though marks are open below it; no writer leaves any", ours=r"^MC1210 .*open marks on its stack"),
     Rule("quantised views", "reference", "torch's _rebuild_qtensor does not look at the bounds of the storage: it reads memory around it", ours=r"^MC1223 .*(out of the bounds|stride of a tensor is negative|offset of a tensor is negative)",
-         also=has_quantised),
+         also=has_quantised_outside),
     Rule("storages without a class", "reference", "torch asks what stands for the class of a storage for a dtype, which tensors and other storages have too; no writer puts them there",
          ours=r"^MC1222 a storage is of a class that mckpt does not know", also=has_storage_without_class),
     Rule("a storage named again", "reference", "torch looks at the first name of a storage alone; a second one may have another size or type, or be none. No writer makes such a file",

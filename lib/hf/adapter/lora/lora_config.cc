@@ -207,7 +207,7 @@ void refuse_not_computed(const JsonValue& config) {
     if (!is_known_entry(m.name) && !says_nothing(m.name, m.value)) refuse(m.name, m.value);
   check_start(config);
   for (const char* key : {"rank_pattern", "alpha_pattern"})
-    if (const JsonValue* patterns = entry(config, key))
+    if (const JsonValue* patterns = entry(config, key); patterns && patterns->is(JsonType::kObject))
       for (const JsonMember& m : patterns->object(key)) ModulePattern pattern(m.name);
 }
 

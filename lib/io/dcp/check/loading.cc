@@ -3,7 +3,6 @@
 #include "io/dcp/check/loading.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
 
 #include "core/base/error.h"
@@ -73,7 +72,8 @@ bool leads_to(PickleValue path, std::string_view name) {
   std::string other;
   bool first = true;
   for (PickleValue part : path.tuple()) {
-    if (!part.is(ValueKind::kText)) other = pickle_line(part, SIZE_MAX);
+    // A value that is longer than the name is not its part; a few bytes of a pickle can be a very long one.
+    if (!part.is(ValueKind::kText)) other = pickle_line(part, name.size() + 1);
     std::string_view text = part.is(ValueKind::kText) ? part.text() : other;
     if (!first && !name.starts_with('.')) return false;
     if (!first) name.remove_prefix(1);

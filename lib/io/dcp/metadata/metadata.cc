@@ -181,7 +181,10 @@ void Linker::add_tensor(std::string_view name, i64 row) {
   } catch (Error& e) {
     throw e.default_tensor(name);
   }
-  for (u32 chunk : rows_.chunks[row]) {
+  std::span<const u32> chunks = rows_.chunks[row];
+  rows_.room.take(std::ssize(name) +
+                  std::ssize(chunks) * (2 * std::ssize(dims) * i64{sizeof(i64)} + i64{sizeof(DcpRecord)}));
+  for (u32 chunk : chunks) {
     std::span<const i64> box = rows_.boxes[chunk];
     if (box.size() != 2 * dims.size())
       throw Error(Code::kBadMetadata, "a chunk in .metadata has another number of dimensions than its tensor")
@@ -362,6 +365,7 @@ void Linker::read_planner(PickleValue dict) {
       continue;
     }
     const std::string_view name = key.text();
+    rows_.room.take(std::ssize(name));
     out_.saved_order.items.insert(out_.saved_order.items.end(), name.begin(), name.end());
     out_.saved_order.end_row();
     DcpKey parts = split_key(DcpDialect::kFsdpDtensor, name);

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
+#include "core/items/shape.h"
 #include "io/file/folder.h"
 
 namespace mckpt::impl {
@@ -27,29 +28,17 @@ constexpr std::string_view kStorageFields[] = {"relative_path", "offset", "lengt
 // names. An estimate, to reserve memory.
 constexpr std::size_t kBytesOfChunk = 256;
 
-// Appends the integers of a tuple (torch.Size is one) or list; returns how many.
-std::size_t append_integers(std::vector<i64>& out, PickleValue value, std::string_view what) {
-  if (!value.is(ValueKind::kTuple) && !value.is(ValueKind::kList))
-    throw_bad_metadata(
-        cat("a ", what, " in .metadata is ", kind_name(value.kind()), ", not a tuple of integers"));
-  auto append = [&](PickleValue v) {
-    if (!v.is_int())
-      throw_bad_metadata(
-          cat("a ", what, " in .metadata holds ", kind_name(v.kind()), ", not an integer of 64 bits"));
-    out.push_back(v.as_int());
-  };
-  // Nearly all are tuples, whose items are in one piece of memory.
-  std::span<const PickleValue> tuple = value.tuple();
-  for (PickleValue v : tuple) append(v);
-  if (value.is(ValueKind::kTuple)) return tuple.size();
-  for (PickleValue v : value.items()) append(v);
-  return static_cast<std::size_t>(value.size());
-}
+// A chunk of three dimensions takes less than its part of the pickle, one of twelve twice that.
+constexpr i64 kTimes = 3;
+
+// Bytes of the list of a record's extensions. Two are usual.
+constexpr std::size_t kMostPackingText = 1024;
 
 }  // namespace
 
 DcpRows::DcpRows(i64 pickle_bytes)
-    : tensor_("TensorStorageMetadata", kTensorFields),
+    : room(pickle_bytes, kTimes),
+      tensor_("TensorStorageMetadata", kTensorFields),
       chunk_("ChunkStorageMetadata", kChunkFields),
       properties_("TensorProperties", kPropertyFields),
       index_("MetadataIndex", kIndexFields),
@@ -212,6 +201,30 @@ u64 DcpRows::dtype_row(PickleValue dtype) {
   return static_cast<u64>(dtype.as_class().dtype);
 }
 
+// Appends the integers of a tuple (torch.Size is one) or list; returns how many.
+std::size_t DcpRows::append_integers(std::vector<i64>& out, PickleValue value, std::string_view what) {
+  if (!value.is(ValueKind::kTuple) && !value.is(ValueKind::kList))
+    throw_bad_metadata(
+        cat("a ", what, " in .metadata is ", kind_name(value.kind()), ", not a tuple of integers"));
+  if (value.size() > Shape::kMaxRank)
+    throw Error(Code::kBadShape, cat("too many dimensions: a ", what, " in .metadata"))
+        .expected(cat("at most ", Shape::kMaxRank))
+        .found(value.size());
+  room.take(value.size() * i64{sizeof(i64)});
+  auto append = [&](PickleValue v) {
+    if (!v.is_int())
+      throw_bad_metadata(
+          cat("a ", what, " in .metadata holds ", kind_name(v.kind()), ", not an integer of 64 bits"));
+    out.push_back(v.as_int());
+  };
+  // Nearly all are tuples, whose items are in one piece of memory.
+  std::span<const PickleValue> tuple = value.tuple();
+  for (PickleValue v : tuple) append(v);
+  if (value.is(ValueKind::kTuple)) return tuple.size();
+  for (PickleValue v : value.items()) append(v);
+  return static_cast<std::size_t>(value.size());
+}
+
 u64 DcpRows::build_chunk() {
   PickleValue offsets = chunk_[0], sizes = chunk_[1];
   if (append_integers(boxes.items, offsets, "chunk's offsets") !=
@@ -229,6 +242,7 @@ u64 DcpRows::build_tensor() {
     throw_bad_metadata(
         cat("the chunks of a tensor in .metadata are ", kind_name(list.kind()), ", not a list"));
   append_integers(dims.items, tensor_[1], "tensor's size");
+  room.take(list.size() * i64{sizeof(u32)});
   for (PickleValue chunk : list.items())
     chunks.items.push_back(static_cast<u32>(row_of(chunk, Kind::kChunk, "a chunk")));
   i64 of_properties = row_of(tensor_[0], Kind::kProperties, "a tensor's properties");
@@ -272,6 +286,9 @@ i32 DcpRows::packing_number(PickleValue descriptors) {
       throw_bad_metadata(
           cat("a transform_descriptor in .metadata is ", kind_name(name.kind()), ", not a string"));
     text += cat(text.empty() ? "" : ",", name.text());
+    if (text.size() > kMostPackingText)
+      throw_bad_metadata(
+          cat("transform_descriptors in .metadata are longer than ", kMostPackingText, " bytes"));
   }
   if (text.empty())
     throw_bad_metadata(

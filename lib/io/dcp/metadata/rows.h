@@ -21,6 +21,7 @@
 #include "io/dcp/metadata/fields.h"
 #include "io/dcp/metadata/metadata.h"
 #include "io/pickle/pickle.h"
+#include "io/pickle/room.h"
 
 namespace mckpt::impl {
 
@@ -87,6 +88,7 @@ class DcpRows final : public PickleVisitor {
   RaggedRows<i64> index_offsets;
   std::vector<DcpRecord> records;
   std::vector<std::string> files, packings;
+  PickleRoom room;  // for these rows, and for those of DcpMetadata
 
  private:
   // A record is represented by its row, with the kind above it.
@@ -95,6 +97,7 @@ class DcpRows final : public PickleVisitor {
 
   [[noreturn]] static void throw_no_row(PickleValue object, std::string_view what, std::string_view name);
 
+  std::size_t append_integers(std::vector<i64>& out, PickleValue value, std::string_view what);
   static u64 dtype_row(PickleValue dtype);  // the row of properties is the data type itself
   u64 build_chunk();
   u64 build_tensor();
