@@ -88,7 +88,7 @@ class DcpRows final : public PickleVisitor {
   RaggedRows<i64> index_offsets;
   std::vector<DcpRecord> records;
   std::vector<std::string> files, packings;
-  PickleRoom room;  // for these rows, and for those of DcpMetadata
+  PickleRoom room;  // rows here take of it, and rows of DcpMetadata do
 
  private:
   // A record is represented by its row, with the kind above it.
