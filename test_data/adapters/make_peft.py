@@ -90,6 +90,7 @@ CASES = {  # name: (base, what LoraConfig gets, rows of a resized vocabulary)
     "tied_head": (lambda: qwen3(True), dict(target_modules=["lm_head"]), None),
     "tied_embedding": (lambda: qwen3(True), dict(target_modules=["embed_tokens", "v_proj"]), None),
     "tied_ensured": (lambda: qwen3(True), dict(target_modules=["embed_tokens", "q_proj"], ensure_weight_tying=True), None),
+    "tied_wte_ensured": (gpt2, dict(target_modules=["lm_head"], ensure_weight_tying=True), None),
     "saved_both": (lambda: qwen3(True), dict(target_modules=Q, modules_to_save=["embed_tokens", "lm_head"]), None),
     "saved_head": (lambda: qwen3(True), dict(target_modules=Q, modules_to_save=["lm_head"]), None),
     "saved_embedding": (lambda: qwen3(True), dict(target_modules=Q, modules_to_save=["embed_tokens"]), None),
@@ -133,6 +134,8 @@ CASES = {  # name: (base, what LoraConfig gets, rows of a resized vocabulary)
 }
 # PEFT's own folder of these lacks names of what is one tensor in memory: its config ties none, or the base's folder has both.
 IN_MEMORY = ("bert_saved_embedding", "bert_saved_head", "bart_saved_embedding", "bart_saved_head", "stored_twice", "bert_stored_twice")
+# merge_and_unload() adds the one pair of factors of both modules once or twice, by the names of the model. The trained model has it once.
+ONE_PAIR = ("tied_ensured", "tied_wte_ensured")
 # The entries that are then written into the config by hand.
 EDITS = {"linear_fan_in": {"fan_in_fan_out": True}, "conv1d_fan_out": {"fan_in_fan_out": False}, "default_targets": {"target_modules": None}}
 
@@ -156,11 +159,25 @@ def merged(name, make, base, adapter, dtype, rows):
     if rows:
         model.resize_token_embeddings(rows)
     with tempfile.TemporaryDirectory() as out:
-        whole = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+        whole = PeftModel.from_pretrained(model, adapter)
+        if name in ONE_PAIR:
+            for part, module in whole.named_modules():
+                if part.endswith("lm_head") and hasattr(module, "lora_B"):
+                    module.lora_B["default"].weight = torch.nn.Parameter(torch.zeros_like(module.lora_B["default"].weight))
+        whole = whole.merge_and_unload()
+        if name in ONE_PAIR and dtype == torch.float32:
+            computes_alike(trained(type(make()).from_pretrained(base, dtype=dtype), copy.deepcopy(CASES[name][1])), whole)
         whole.save_pretrained(out)
         config = json.loads((Path(out) / "config.json").read_text())
         text = config.get("text_config", config)
         return dict(whole.state_dict()) if name in IN_MEMORY else tensors_of(out), {k: text.get(k, config.get(k)) for k in ("vocab_size", "tie_word_embeddings")}
+
+
+def computes_alike(one, other):
+    ids = torch.tensor([[1, 2, 3, 4]])
+    with torch.no_grad():
+        a, b = one.eval()(input_ids=ids).logits, other.eval()(input_ids=ids).logits
+    assert a.abs().max() > 0.1 and torch.allclose(a, b, atol=1e-5), (a - b).abs().max()
 
 
 def facts(t):

@@ -9,6 +9,7 @@
 #include "convert/open/megatron_names.h"
 #include "convert/open/openers.h"
 #include "convert/open/unsaid_order.h"
+#include "convert/open/without_wrappers.h"
 #include "convert/own/disk_names.h"
 #include "convert/own/names.h"
 #include "convert/views/piece_store.h"
@@ -314,7 +315,8 @@ OwnModel open_own_model(std::unique_ptr<Store> source, const OwnModelOptions& op
   judge_shards(*source, options, model.notes);
   model.objects = std::ssize(source->objects());
   if (options.merge_adapter && is_wrapped_model(*source))
-    model.adapted = adapted_view(*(source = unwrapped_model(std::move(source))));
+    model.adapted =
+        adapted_view(*(source = without_wrappers(std::move(source), options.source, options.assets)));
   if (!options.keep_names || options.assets)
     model.folder = find_model_folder(*source, options.source, options.assets);
   if (model.folder.around)

@@ -60,7 +60,7 @@ class Problems {
 
 void check_modules(const Store& adapter, const LoraConfig& config, LoneAdapter& out) {
   const AdapterNames names = adapter_names(adapter);
-  const Factors factors(adapter, config);
+  const Factors factors(adapter, config, names);
   Problems problems;
   if (names.unused >= 0)
     problems.add(Error(Code::kUnaccounted, "a tensor of the adapter belongs to no factors"),
@@ -82,7 +82,7 @@ void check_modules(const Store& adapter, const LoraConfig& config, LoneAdapter& 
     }
   out.problems = problems.take();
   try {
-    factors.require_tokens(names.modules, true);
+    factors.require_tokens(true);
   } catch (const Error& e) {
     out.problems.push_back(e);
   }

@@ -3,6 +3,7 @@
 #include "hf/adapter/wrapped_model.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <set>
 #include <vector>
@@ -24,11 +25,13 @@ namespace {
 
 constexpr i64 kMostConfigBytes = 16 << 20;
 constexpr std::string_view kPrefix = "base_model.model.", kBaseLayer = ".base_layer",
-                           kOriginal = ".original_module";
+                           kOriginal = ".original_module", kOfTokens = ".token_adapter",
+                           kRows = "trainable_tokens_delta";
 // Parts of a name after which the adapter is named. Tensors of modules that are trained as a whole are of the
 // adapter, too.
 constexpr std::string_view kFactors[] = {
-    "lora_A", "lora_B", "lora_embedding_A", "lora_embedding_B", "lora_magnitude_vector", "modules_to_save"};
+    "lora_A", "lora_B",         "lora_embedding_A", "lora_embedding_B", "lora_magnitude_vector",
+    kRows,    "modules_to_save"};
 
 // A tensor of a wrapped model.
 struct WrappedName {
@@ -67,10 +70,14 @@ std::optional<WrappedName> taken_apart(std::string_view name) {
     out.adapter = rest.substr(0, rest.find('.'));
     const std::string_view end = rest.substr(out.adapter.size());  // ".weight", or nothing
     const bool whole = factor == "modules_to_save";
-    out.name = cat(kPrefix, inside.substr(0, part), whole ? "" : ".", whole ? "" : factor, end);
+    std::string module(inside.substr(0, part));
+    // A folder of PEFT has rows of tokens without the wrappers around their module.
+    if (factor == kRows) erase_all(module, kBaseLayer);
+    out.name = cat(kPrefix, module, whole ? "" : ".", whole ? "" : factor, end);
     return out;
   }
   const std::size_t size = out.name.size();
+  erase_all(out.name, cat(kOfTokens, kBaseLayer));
   erase_all(out.name, kBaseLayer);
   erase_all(out.name, kOriginal);
   out.wrapped = out.name.size() < size;
@@ -89,7 +96,9 @@ struct Wrapped {
 std::optional<std::string_view> front_of(const Store& store) {
   for (i64 t = 0; t < store.tensor_count(); t++)
     if (std::optional<WrappedName> n = taken_apart(store.name(t)); n && !n->adapter.empty())
-      if (n->name.ends_with(".weight") || n->name.ends_with("_A") || n->name.ends_with("_B")) return n->front;
+      if (std::ranges::any_of(std::array<std::string_view, 4>{".weight", "_A", "_B", kRows},
+                              [&](std::string_view end) { return n->name.ends_with(end); }))
+        return n->front;
   return std::nullopt;
 }
 
@@ -184,7 +193,7 @@ LoraConfig config_beside(const Folder& folder) {
           "write lora_train_meta.json there, {\"r\": RANK, \"lora_alpha\": ALPHA}, with the numbers of the run");
 }
 
-std::unique_ptr<Store> unwrapped_model(std::unique_ptr<Store> store) {
+std::unique_ptr<Store> unwrapped_model(std::unique_ptr<Store> store, const BaseFacts& facts) {
   if (!is_wrapped_model(*store)) return store;
   std::shared_ptr<const Store> source = std::move(store);
   Wrapped parts = divided(*source);
@@ -199,7 +208,7 @@ std::unique_ptr<Store> unwrapped_model(std::unique_ptr<Store> store) {
   const LoraConfig config = config_beside(Folder(folder, source->opening()));
   return std::make_unique<AdaptedStore>(
       std::make_unique<RenamedStore>(source, std::move(parts.base), true),
-      std::make_unique<RenamedStore>(source, std::move(parts.adapter), false), config, folder);
+      std::make_unique<RenamedStore>(source, std::move(parts.adapter), false), config, folder, facts);
 }
 
 std::unique_ptr<Store> unwrapped_adapter(std::unique_ptr<Store> store) {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/items/shape.h"
 #include "core/quantized/checks.h"
 #include "hf/quantized/dequantized_store.h"
@@ -73,14 +75,43 @@ class ScaleCheck {
   PlacedFindings found_;
 };
 
+// Names of scales that transformers does not read where config.json says the method fp8. A table of
+// embeddings is an exception: its scale is weight_scale there, too.
+void add_unread_scales(const Store& store, const QuantizedModel& model,
+                       const std::optional<QuantConfig>& config, std::vector<Finding>& out) {
+  if (!config || config->method != QuantMethod::kFp8) return;
+  std::vector<const QuantizedTensor*> unread;
+  for (const QuantizedTensor& q : model.tensors)
+    if (q.name.ends_with(".weight") && q.name.find("embed") == q.name.npos &&
+        store.name(q.scales) == cat(q.name, "_scale"))
+      unread.push_back(&q);
+  if (unread.empty()) return;
+  const bool of_tensors = std::ranges::all_of(
+      unread, [&](const QuantizedTensor* q) { return store.shape(q->scales).items() == 1; });
+  out.push_back(
+      {.code = Code::kQuantMisfit,
+       .tensor = std::string(store.name(unread[0]->scales)),
+       .file = std::string(file_label(store, store.chunk(unread[0]->scales, 0).file)),
+       .message =
+           cat("the scales of ", counted(std::ssize(unread), "tensor"), " are named weight_scale, and ",
+               config->file,
+               " says quant_method fp8: transformers 5 reads weight_scale_inv alone there and takes the "
+               "codes for weights; mckpt multiplies the codes by these scales",
+               of_tensors ? ", as vLLM does" : ""),
+       .help = "mckpt convert dequantize makes a model of the values, which all programs read alike",
+       .warning = true});
+}
+
 }  // namespace
 
 void check_quantized(const Store& store, int threads, VerifyReport& report) {
   if (format_family(store.format()) != FormatFamily::kSafetensors) return;
   Check check{"scales", Check::Status::kPass, 0, "tensors"};
   QuantizedModel model;
+  QuantDeclaration declared;
   try {
-    model = recognise(store, quant_declaration_of(store));
+    declared = quant_declaration_of(store);
+    model = recognise(store, declared);
   } catch (const Error& e) {
     const bool unread = e.code() == Code::kBadConfig;
     // Any other fault of a config is a finding of another check.
@@ -93,6 +124,7 @@ void check_quantized(const Store& store, int threads, VerifyReport& report) {
   }
   if (model.empty()) return;
   std::vector<Finding> found = std::move(model.findings);
+  add_unread_scales(store, model, declared.config, found);
   for (Finding& f : ScaleCheck(store, model).run(threads)) found.push_back(std::move(f));
   check.count = std::ssize(model.tensors);
   check.status = std::max(check.status, status_of(found));

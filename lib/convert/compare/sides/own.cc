@@ -13,6 +13,7 @@
 #include "convert/compare/sides/compare_options.h"
 #include "convert/compare/sides/kinds.h"
 #include "convert/open/open.h"
+#include "convert/open/without_wrappers.h"
 #include "convert/own/names.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -111,9 +112,15 @@ std::optional<std::string> config_beside(const Store& source, const Store& teste
   return std::nullopt;
 }
 
-// A model with an adapter around it, as PEFT has it in memory, under the names of a model.
-std::unique_ptr<Store> as_model(std::unique_ptr<Store> side) {
-  return is_adapter_alone(*side) ? std::move(side) : unwrapped_model(std::move(side));
+// Models with an adapter around them, as PEFT has them in memory, under the names of a model.
+void take_wrappers_off(std::unique_ptr<Store>& source, std::unique_ptr<Store>& tested, const SidePaths& paths,
+                       const CompareOptions& options) {
+  auto is_model = [](const Store& side) { return is_wrapped_model(side) && !is_adapter_alone(side); };
+  const bool of_source = is_model(*source), of_tested = is_model(*tested);
+  if (!of_source && !of_tested) return;
+  const std::optional<std::string> config = config_beside(*source, *tested, paths, options);
+  if (of_source) source = without_wrappers(std::move(source), paths.source, config);
+  if (of_tested) tested = without_wrappers(std::move(tested), paths.tested, config);
 }
 
 // Whether both have the same tensors by name.
@@ -193,7 +200,7 @@ Sides sides_of_own_pair(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
     out.changes = casts_to(out.tested_store(), out.source_store());
     return out;
   }
-  source = as_model(std::move(source)), tested = as_model(std::move(tested));
+  take_wrappers_off(source, tested, paths, options);
   OwnModelOptions of_source = opening_of(paths.source, options),
                   of_tested = opening_of(paths.tested, options);
   of_source.dict_if_there = of_tested.dict_if_there = true;

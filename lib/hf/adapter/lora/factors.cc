@@ -76,7 +76,7 @@ void Factors::check_rank(const std::string& module, const FactorPair& f) const {
 }
 
 void Factors::check_chosen(const std::string& module, i64 factor, bool tied) const {
-  const bool tied_too = tied && ties_factors(config_);  // PEFT adds it
+  const bool tied_too = tied && ties_factors(config_, names_);
   if (tied_too || config_.rules.targeted(module) != false) return;
   throw Error(Code::kUnaccounted,
               "the adapter has factors of a module that its config leaves out, and PEFT does not load them")
@@ -106,9 +106,9 @@ void Factors::check_bias(const AdapterModule& m) const {
       .found(config_.biases ? "none" : "lora_B.bias");
 }
 
-void Factors::require_tokens(const std::map<std::string, AdapterModule>& modules, bool may_be_tied) const {
+void Factors::require_tokens(bool may_be_tied) const {
   auto has_rows = [&](const LoraConfig::Tokens& of) {
-    return std::ranges::any_of(modules,
+    return std::ranges::any_of(names_.modules,
                                [&](const auto& m) { return m.second.tokens >= 0 && of.is_for(m.first); });
   };
   // Rows of the same tokens of two tied modules are one tensor in PEFT, which is saved for the embedding.

@@ -16,10 +16,11 @@ class Store;
 struct FactorPair;
 struct LoraConfig;
 
-// The checks of one adapter. Store and config outlive it. Names are names of modules in the model.
+// The checks of one adapter. The arguments outlive it. Names are names of modules in the model.
 class Factors {
  public:
-  Factors(const Store& adapter, const LoraConfig& config) : adapter_(adapter), config_(config) {}
+  Factors(const Store& adapter, const LoraConfig& config, const AdapterNames& names)
+      : adapter_(adapter), config_(config), names_(names) {}
 
   // Throws kUnaccounted for a module without factors, with one of the two, or with factors of two kinds of
   // layers.
@@ -35,7 +36,7 @@ class Factors {
   void check_magnitude(const AdapterModule& m, const FactorPair& f) const;
   void check_bias(const AdapterModule& m) const;
   // Throws kUnaccounted for tokens of the config of which the adapter has no rows.
-  void require_tokens(const std::map<std::string, AdapterModule>& modules, bool may_be_tied) const;
+  void require_tokens(bool may_be_tied) const;
 
   // All of it for one module. Throws the same.
   void check(const std::string& module, const AdapterModule& m) const;
@@ -47,6 +48,7 @@ class Factors {
 
   const Store& adapter_;
   const LoraConfig& config_;
+  const AdapterNames& names_;
 };
 
 }  // namespace mckpt::impl

@@ -14,6 +14,7 @@
 #include "hf/adapter/lora/modules.h"
 #include "hf/adapter/lora/parameters.h"
 #include "hf/adapter/lora/settings.h"
+#include "hf/adapter/lora/tied_factors.h"
 #include "hf/adapter/lora/turned_weights.h"
 #include "hf/adapter/lora/vocabulary.h"
 #include "io/store/store.h"
@@ -33,8 +34,8 @@ class Pairing {
         adapter_(adapter),
         config_(config),
         facts_(facts),
-        factors_(adapter, config),
         names_(adapter_names(adapter)),
+        factors_(adapter, config, names_),
         vocabulary_(base_, facts, names_) {}
 
   AdaptedModel run() {
@@ -42,7 +43,7 @@ class Pairing {
     for (const auto& [tensor, own] : names_.whole) replace(tensor, own);
     for (const std::string& name : in_order())
       with_tensor(name, [&] { pair(name, names_.modules.at(name)); });
-    factors_.require_tokens(names_.modules, !vocabulary_.tied().empty());
+    factors_.require_tokens(!vocabulary_.tied().empty());
     vocabulary_.refuse_rows_beside_factors(names_, adapter_);
     AdaptedModel out;
     out.untied = !own_.empty();
@@ -50,6 +51,7 @@ class Pairing {
     for (auto& [tensor, adapted] : adapted_) out.tensors.push_back(adapted);
     check_merged(base_, adapter_, out, vocabulary_);
     refuse_unlike_copies();
+    for (const auto& [one, other] : pairs_) require_one_pair(adapter_, one, other);
     AdaptedParts parts{std::vector<bool>(static_cast<std::size_t>(base_.store().tensor_count())), saved_};
     for (const AdaptedTensor& a : out.tensors)
       for (i64 t : {a.from, a.tensor})
@@ -61,7 +63,10 @@ class Pairing {
           cat("fan_in_fan_out of the config is ", config_.weights_turned ? "true" : "false", ", and ",
               counted(corrected_, "weight"), " of the base ", corrected_ == 1 ? "is" : "are", " ",
               config_.weights_turned ? "[out, in]" : "[in, out]", ": merged as what they are, as PEFT does"));
-    if (shared_)
+    if (!pairs_.empty())
+      out.notes.push_back(
+          "the output layer of the base is its embedding, and the factors that the adapter has of both are one pair (ensure_weight_tying): added once, as the model computed with them while it was trained; merge_and_unload() may add them twice");
+    else if (shared_)
       out.notes.push_back(
           "the output layer of the base is its embedding: what the adapter adds to either is in both, as merge_and_unload makes it, though the model computed with them apart while it was trained");
     if (rows_of_both_)
@@ -161,9 +166,14 @@ class Pairing {
     return a;
   }
 
-  // Adds factors to what the tensor has. Several pairs may only belong to a tied tensor.
+  // Adds factors to what the tensor has. Several pairs may only belong to a tied tensor, and are one pair where
+  // the config ties the factors, too.
   void add_factors(i64 tensor, const AdaptedFactors& factors, bool tied = false) {
     AdaptedTensor& a = change(tensor);
+    if (tied && !a.factors.empty() && ties_factors(config_, names_)) {
+      pairs_.emplace_back(a.factors[0], factors);
+      return;
+    }
     shared_ |= tied;
     if ((!a.factors.empty() && !tied) || a.added >= 0)
       throw Error(Code::kUnaccounted, "two pairs of factors change one tensor of the base")
@@ -367,8 +377,8 @@ class Pairing {
   const Store& adapter_;
   const LoraConfig& config_;
   const BaseFacts& facts_;
-  const Factors factors_;
   const AdapterNames names_;
+  const Factors factors_;
   const Vocabulary vocabulary_;
   std::map<i64, AdaptedTensor> adapted_;  // by the tensor of the base, and then of the result
   OwnValues own_;
@@ -377,6 +387,7 @@ class Pairing {
   i64 corrected_ = 0;                        // weights that fan_in_fan_out says otherwise
   std::vector<std::string> saved_;           // names of tensors that are replaced
   std::vector<std::pair<i64, i64>> copies_;  // of the adapter: two that replace one tensor
+  std::vector<std::pair<AdaptedFactors, AdaptedFactors>> pairs_;  // that are one by the config
 };
 
 }  // namespace

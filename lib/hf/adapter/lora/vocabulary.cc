@@ -69,12 +69,16 @@ bool ties_saved(const LoraConfig& config) {
   return config.keeps_tie && std::ranges::any_of(config.rules.saved, is_word_of_peft);
 }
 
-bool ties_factors(const LoraConfig& config) {
+bool ties_factors(const LoraConfig& config, const AdapterNames& names) {
   if (!config.keeps_tie || ties_saved(config)) return false;
   const ModuleNames& targets = config.rules.targets;
-  if (!targets.whole) return std::ranges::any_of(targets.names, is_word_of_peft);
-  return std::ranges::any_of(kWordsOfPeft,
-                             [&](std::string_view word) { return targets.match(word) == true; });
+  const bool by_word =
+      targets.whole ? std::ranges::any_of(kWordsOfPeft,
+                                          [&](std::string_view word) { return targets.match(word) == true; })
+                    : std::ranges::any_of(targets.names, is_word_of_peft);
+  return by_word || std::ranges::any_of(names.modules, [&](const auto& module) {
+           return module.second.embedding.a >= 0 && config.rules.targeted(module.first) != false;
+         });
 }
 
 Vocabulary::Vocabulary(const BaseTensors& base, const BaseFacts& facts, const AdapterNames& names)

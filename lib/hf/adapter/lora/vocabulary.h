@@ -8,6 +8,7 @@
 // PEFT wraps these as modules of their own. Its result depends on what the file of the adapter has:
 //
 //   factors or rows of tokens of any of them       one parameter still, which gets all of it in turn
+//   pairs of factors that are one (tied_factors.h) one parameter still, which gets the product once
 //   a tensor of a module that modules_to_save has  values of its own for this name; all others keep the parameter's,
 //                                                  and none are tied any more
 //   the same where PEFT ties (ties_saved())        one parameter, replaced
@@ -76,9 +77,10 @@ using OwnValues = std::map<const TiedTensor::Name*, i64>;
 void divide(const Vocabulary& vocabulary, const OwnValues& own, i64 tensors,
             std::map<i64, AdaptedTensor>& adapted);
 
-// Whether PEFT ties the modules of the vocabulary when it loads an adapter of this config: those that are saved, and
-// those with factors.
+// Whether PEFT ties the modules of the vocabulary that an adapter of this config saves whole, when it loads it.
 bool ties_saved(const LoraConfig& config);
-bool ties_factors(const LoraConfig& config);
+// Whether it tied those with factors when it made the adapter: the config then has the embedding in target_modules, by
+// a word or by its full name, and the factors of the output layer are in the file as well.
+bool ties_factors(const LoraConfig& config, const AdapterNames& names);
 
 }  // namespace mckpt::impl

@@ -267,17 +267,54 @@ TEST(Pairing, RefusesRowsOfTokensThatPeftDoesNotMerge) {
              {"MC1224", "a module that it has whole, too"});
 }
 
-// PEFT ties modules by the words embed_tokens and lm_head in the config.
-TEST(Pairing, TiesFactorsWherePeftDoes) {
+// The pairs of two modules that the config ties are one: they have the same values, one of them transposed.
+TEST(Pairing, TakesOnePairOfTiedFactors) {
+  auto numbers = [](i64 rows, i64 columns, bool turned) {
+    std::string bytes;
+    for (i64 r = 0; r < rows; r++)
+      for (i64 c = 0; c < columns; c++) {
+        const float value = static_cast<float>(turned ? c * rows + r : r * columns + c);
+        bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+      }
+    return bytes;
+  };
+  auto filled = [](MadePart of, std::string bytes) {
+    of.bytes = std::move(bytes);
+    return of;
+  };
+  const std::string config = with(R"("target_modules": ["transformer.wte"], "ensure_weight_tying": true)");
   const std::vector<MadePart> tied = {{"transformer.wte.weight", kF32, {11, 6}}};
-  const std::vector<MadePart> both = {part("transformer.wte.lora_embedding_A", {2, 11}),
-                                      part("transformer.wte.lora_embedding_B", {6, 2}), kHeadA, kHeadB};
-  expect_all(
-      opened(both, with(R"("target_modules": ["transformer.wte"], "ensure_weight_tying": true)"), tied),
-      {"MC2005", "lm_head", "PEFT does not load them"});
+  const std::vector<MadePart> both = {
+      filled(part("transformer.wte.lora_embedding_A", {2, 11}), numbers(2, 11, false)),
+      filled(part("transformer.wte.lora_embedding_B", {6, 2}), numbers(6, 2, false)),
+      filled(kHeadA, numbers(2, 6, true)), filled(kHeadB, numbers(11, 2, true))};
+  EXPECT_EQ(opened(both, config, tied), "nothing");
   EXPECT_EQ(opened({kEmbeddingA, kEmbeddingB, kHeadA, kHeadB},
                    with(R"("target_modules": ["model.embed_tokens"], "ensure_weight_tying": true)"), kTied),
             "nothing");
+  // One bit of any of them.
+  for (std::size_t i : {0u, 1u, 2u, 3u}) {
+    std::vector<MadePart> other = both;
+    other[i].bytes[other[i].bytes.size() - 4] ^= 1;
+    expect_all(opened(other, config, tied),
+               {"MC1224", "one pair of factors", "lm_head.lora_A.weight",
+                i % 3 == 0 ? "other values of base_model.model.lm_head.lora_B.weight"
+                           : "other values of base_model.model.lm_head.lora_A.weight",
+                "as ensure_weight_tying says", "ensure_weight_tying false"});
+  }
+  // By an alpha of its own the product of the output layer is another one; with magnitudes each is.
+  expect_all(
+      opened(both, cat(config.substr(0, config.size() - 1), R"(, "alpha_pattern": {"lm_head": 3}})"), tied),
+      {"MC1224", "the scales 2 and 1.5"});
+  std::vector<MadePart> dora = both;
+  dora.push_back(part("transformer.wte.lora_magnitude_vector", {6}));
+  dora.push_back(part("lm_head.lora_magnitude_vector", {11}));
+  expect_all(opened(dora, cat(config.substr(0, config.size() - 1), R"(, "use_dora": true})"), tied),
+             {"MC1224", "magnitudes of their own"});
+  // Without the embedding's factors, or without the entry, the config leaves the output layer out.
+  for (const auto& [tensors, of] : {std::pair(std::vector<MadePart>{kHeadA, kHeadB}, config),
+                                    std::pair(both, with(R"("target_modules": ["transformer.wte"])"))})
+    expect_all(opened(tensors, of, tied), {"MC2005", "lm_head", "PEFT does not load them"});
 }
 
 TEST(Pairing, TakesAVocabularyOfAnotherSizeAsAWhole) {
