@@ -21,6 +21,8 @@ namespace {
 template <typename T>
 void parse_number(std::string_view name, std::string_view text, T& to) {
   auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), to);
+  if (fault == std::errc::result_out_of_range)
+    refuse(name, sizeof to == 8 ? "a number of 63 bits" : "a number of 31 bits", text);
   if (fault != std::errc{} || end != text.data() + text.size()) refuse(name, "a whole number", text);
 }
 
