@@ -62,8 +62,15 @@ const Settings::Setting* Settings::one(std::string_view name) {
       throw Error(Code::kUsage, cat("`", name, "` has one value, and several are given"))
           .found(cat(escaped(found->value), " and ", escaped(s.value)));
     found = &s;
+    refuse_empty(s);
   }
   return found;
+}
+
+// As the program does: an empty text would be taken for a setting that is not given.
+void Settings::refuse_empty(const Setting& s) const {
+  if (s.value.empty() && !arguments_.contains(s.name))
+    throw Error(Code::kUsage, cat("`", s.name, "` needs a value that is not empty")).found("''");
 }
 
 bool Settings::has(std::string_view name) {
@@ -97,7 +104,7 @@ void Settings::take(std::string_view name, std::int64_t& to) {
 void Settings::take(std::string_view name, std::vector<std::string>& to) {
   known_.emplace(name);
   for (const Setting& s : list_)
-    if (s.name == name) to.push_back(s.value);
+    if (s.name == name) refuse_empty(s), to.push_back(s.value);
 }
 
 void Settings::take(std::string_view name, TextPairs& to) {
