@@ -21,6 +21,8 @@ namespace {
 template <typename T>
 void parse_number(std::string_view name, std::string_view text, T& to) {
   auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), to);
+  if (fault == std::errc::result_out_of_range)
+    refuse(name, sizeof to == 8 ? "a number of 63 bits" : "a number of 31 bits", text);
   if (fault != std::errc{} || end != text.data() + text.size()) refuse(name, "a whole number", text);
 }
 
@@ -60,8 +62,15 @@ const Settings::Setting* Settings::one(std::string_view name) {
       throw Error(Code::kUsage, cat("`", name, "` has one value, and several are given"))
           .found(cat(escaped(found->value), " and ", escaped(s.value)));
     found = &s;
+    refuse_empty(s);
   }
   return found;
+}
+
+// As the program does: an empty text would be taken for a setting that is not given.
+void Settings::refuse_empty(const Setting& s) const {
+  if (s.value.empty() && !arguments_.contains(s.name))
+    throw Error(Code::kUsage, cat("`", s.name, "` needs a value that is not empty")).found("''");
 }
 
 bool Settings::has(std::string_view name) {
@@ -95,7 +104,7 @@ void Settings::take(std::string_view name, std::int64_t& to) {
 void Settings::take(std::string_view name, std::vector<std::string>& to) {
   known_.emplace(name);
   for (const Setting& s : list_)
-    if (s.name == name) to.push_back(s.value);
+    if (s.name == name) refuse_empty(s), to.push_back(s.value);
 }
 
 void Settings::take(std::string_view name, TextPairs& to) {

@@ -22,7 +22,7 @@
 namespace mckpt::impl {
 
 // A list of settings. Only a list may be given several times. Every take() throws kUsage for a value that
-// does not have the type of the field.
+// does not have the type of the field, and for an empty one of a setting that is no argument.
 class Settings {
  public:
   // `list` ends with a null pointer; null: no settings. Throws kUsage for a text without '='.
@@ -56,6 +56,7 @@ class Settings {
   bool has(std::string_view name);
   // The setting of that name; null if there is none. Throws kUsage if there are several.
   const Setting* one(std::string_view name);
+  void refuse_empty(const Setting& s) const;
 
   std::vector<Setting> list_;
   std::set<std::string, std::less<>> known_, arguments_;  // names that were asked for

@@ -77,6 +77,17 @@ class Settings(unittest.TestCase):
             mckpt.plan(TINY_MODEL, "b", to="fsdp", overwrite=True)
         self.assertIn("setting of the run", raised.exception.help)
 
+    def test_numbers_that_do_not_fit_and_empty_texts_are_refused(self):
+        for value, words in ((2 ** 63, "expected a number of 63 bits"), (-2 ** 63 - 1, "expected a number of 63 bits")):
+            for name in ("dp", "iteration"):
+                with self.assertRaisesRegex(mckpt.Error, f"`{name}` is not allowed: {words}") as raised:
+                    mckpt.plan(TINY_MODEL, "b", to="fsdp", **{name: value})
+                self.assertEqual(raised.exception.code, "MC0001")
+        for kind, name in (("to-dcp", "section"), ("fsdp", "dtype"), ("fsdp", "assets"), ("fsdp", "model_dict")):
+            with self.assertRaisesRegex(mckpt.Error, f"`{name}` needs a value that is not empty") as raised:
+                mckpt.plan(TINY_MODEL, "b", to=kind, **{name: ""})
+            self.assertEqual(raised.exception.code, "MC0001")
+
     def test_comparing(self):
         self.check(mckpt.verify, lambda **how: mckpt.verify(TINY_MODEL, TINY_MODEL, progress=False, **how), "compare", settings.CompareSettings, ["against", "command", "report"])
         self.check(mckpt.diff, lambda **how: mckpt.diff(TINY_MODEL, TINY_MODEL, progress=False, **how), "diff", settings.DiffSettings, ["html", "regex"])

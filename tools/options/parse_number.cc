@@ -21,7 +21,7 @@ i64 parse_i64(std::string_view text, std::string_view option) {
   i64 v = 0;
   auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), v);
   if (ec == std::errc::result_out_of_range)
-    throw Error(Code::kSizeOverflow, cat(option, ": the number does not fit 63 bits")).found(escaped(text));
+    throw Error(Code::kUsage, cat(option, ": the number does not fit 63 bits")).found(escaped(text));
   if (ec != std::errc{} || end != text.data() + text.size()) bad_number(text, option, "a whole number");
   return v;
 }

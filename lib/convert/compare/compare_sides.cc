@@ -53,7 +53,7 @@ void name_beside_model(const BesideModel& beside, const Comparing& c) {
                 .count = count,
                 .unit = "tensors",
                 .note = cat("not compared: ", counted(count, "tensor"),
-                            " beside the model that may be weights: ", listed(chosen, 3))},
+                            " beside the model that may be weights: ", listed(chosen, 20))},
                {});
 }
 

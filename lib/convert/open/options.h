@@ -35,9 +35,10 @@ inline bool makes_whole(KeyNames names) { return names == KeyNames::kWhole; }
 
 // The states of the optimizer.
 enum class StateUse : u8 {
-  kLeft,  // are not read, and need not be sound
-  kRead,
-  kLeftOfRanks  // need to be sound, and are not read of files of ranks
+  kLeft,        // are not read, and need not be sound
+  kRead,        // each must be of a parameter: others are refused
+  kAsStored,    // are read, and those of no parameter keep the names that they have on disk
+  kLeftOfRanks  // need to be sound, and are not read of files of ranks; of torch_dist as stored
 };
 
 // Tensors that several ranks have alike, in files of ranks.

@@ -390,7 +390,7 @@ void note_left_out(Notes& notes, const OwnModel& model) {
                    " not of the model: ", listed(model.beside, 3)));
   if (!model.floats_beside.empty())
     notes.note(cat("left    ", counted(std::ssize(model.floats_beside), "tensor"),
-                   " of these may be weights: ", listed(model.floats_beside, 3)));
+                   " of these may be weights: ", listed(model.floats_beside, 20)));
   if (model.objects > 0)
     notes.note(cat("left    ", counted(model.objects, "object"),
                    model.objects == 1 ? " that is no tensor" : " that are no tensors"));

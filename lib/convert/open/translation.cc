@@ -61,7 +61,7 @@ Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunS
   out.cells = cells;
   const ModelMap& map = *model.map;
   const DcpDialect dialect = dialect_of(*store);
-  const bool whole = makes_whole(options.names);
+  const bool whole = makes_whole(options.names), as_stored = options.states == StateUse::kAsStored;
   auto take = [&](TranslatedRun made) {
     out.store = std::move(made.store);
     out.facts = std::make_unique<RunFacts>(std::move(made.facts));
@@ -69,8 +69,10 @@ Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunS
   if (store->driver().ranks_apart) {
     const RunSizes facts = facts_of_ranks(run, map.model(), options, out.oddities);
     RankPieces joined = rank_pieces(std::move(store), map, setup, facts,
-                                    {options.copies == CopyUse::kRead, options.states == StateUse::kRead,
-                                     options.copies != CopyUse::kIgnore});
+                                    {.copies = options.copies == CopyUse::kRead,
+                                     .states = options.states == StateUse::kRead || as_stored,
+                                     .apart = as_stored,
+                                     .compare = options.copies != CopyUse::kIgnore});
     out.left_states = std::move(joined.states);
     out.cells = {joined.grid.tp, joined.grid.etp};
     take(std::move(joined));
@@ -78,7 +80,10 @@ Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunS
     if (!model.plain)
       if (auto moved = layers_as_in_model(*store, map, setup.groups, options.weights_only()))
         store = migrated(std::move(store), *moved, true);
-    take(torch_dist_pieces(std::move(store), map, setup, options.weights_only()));
+    const OddStates odd = options.weights_only()              ? OddStates::kIgnored
+                          : options.states == StateUse::kRead ? OddStates::kRefused
+                                                              : OddStates::kKept;
+    take(torch_dist_pieces(std::move(store), map, setup, odd));
     out.cells = {1, 1};
   } else if (gets_names_of_fsdp(*store, options.names)) {
     const ModelMap* known = model.plain || whole ? nullptr : &map;

@@ -253,9 +253,8 @@ void Sections::leave_beside() {
 
 void Sections::find_floats_beside() {
   std::ranges::copy_if(out_.beside, std::back_inserter(out_.floats_beside), [&](i64 t) {
-    const std::string_view name = store_.name(t);
-    return is_castable(store_.dtype(t)) && store_.shape(t).items() > 1 &&
-           (!is_of_states(name) || is_named_as_weight(name));
+    const bool has_items = !store_.dims(t).empty() && store_.shape(t).items() > 0;
+    return is_castable(store_.dtype(t)) && has_items && !is_certain_state(store_.name(t));
   });
 }
 

@@ -37,6 +37,8 @@ constexpr std::string_view kCounters[] = {"step",  "steps",      "global_step", 
 // The last part of what a file of an optimizer alone has behind "state.".
 constexpr std::string_view kMoments[] = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer",
                                          "step"};
+// Parts of the names of states, beside the moments.
+constexpr std::string_view kOfStates[] = {"state", "param_groups", "distributed"};
 // The first part of names of whole models.
 constexpr std::string_view kOfWholeModels[] = {"model.",  "lm_head.", "tok_embeddings.", "backbone.",
                                                "module.", "score.",   "_forward_module."};
@@ -74,11 +76,13 @@ bool is_in_optimizer(std::string_view name) {
 
 bool is_of_states(std::string_view name) { return has(kMoments, last_part(name)) || is_in_optimizer(name); }
 
-bool is_named_as_weight(std::string_view name) {
-  const std::string_view last = last_part(name);
-  bool of_state = false;
-  each_part(name, [&](std::string_view part) { of_state |= part == "state"; });
-  return (last == "weight" || last == "bias") && !of_state;
+bool is_certain_state(std::string_view name) {
+  if (!is_of_states(name)) return false;
+  bool certain = false;
+  each_part(name, [&](std::string_view part) {
+    certain |= has(kOfStates, part) || (part.size() < name.size() && has(kMoments, part));
+  });
+  return certain;
 }
 
 bool is_of_whole_model(std::string_view name) {

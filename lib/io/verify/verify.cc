@@ -222,7 +222,7 @@ void Verifier::check_items() {
         finding.file = file_label(store_, chunk.file);
         finding.rank = chunk.rank;
         e.code() == Code::kNotFound ? lost.add(chunk, t, std::move(finding))
-                                    : broken.add(t, std::move(finding));
+                                    : broken.add(t, judged(std::move(finding)));
         bad[t] = 1;
       }
     }

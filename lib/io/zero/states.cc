@@ -251,7 +251,10 @@ ZeroModelStates read_zero_model(const TorchTable& table) {
   out.leaves_out_frozen = list != nullptr && list->is_none();
   for (PickleEntry e : field(root, "shared_params").entries())
     out.shared.emplace_back(e.key.to_text("a shared parameter"), e.value.to_text("a shared parameter"));
-  out.stage = integer_or(field(field(field(root, "ds_config"), "zero_optimization"), "stage"), 0);
+  const PickleValue zero = field(field(root, "ds_config"), "zero_optimization");
+  out.stage = integer_or(field(zero, "stage"), 0);
+  const PickleValue turns = field(zero, "round_robin_gradients");
+  out.takes_turns = turns.is(Kind::kBool) && turns.as_bool();
   out.ranks = integer_or(field(root, "dp_world_size"), -1);
   out.steps = integer_or(field(root, "global_steps"), -1);
   out.model_ranks = integer_or(field(root, "mp_world_size"), -1);

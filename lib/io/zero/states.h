@@ -41,6 +41,7 @@ struct ZeroModelStates {
   std::vector<std::string_view> buffers{};
   std::vector<std::pair<std::string_view, std::string_view>> shared{};  // a second name, and the first
   i64 stage = 0, ranks = -1, steps = -1;                                // -1: not said
+  bool takes_turns = false;                                             // ds_config has round_robin_gradients
   i64 model_ranks = -1, stages = -1;  // tensor-parallel and pipeline ranks as one number; pipeline ranks
   std::vector<i64> experts{};         // of each layer of DeepSpeed-MoE
   i64 expert_ranks = 0;  // that have states of experts in files of their own, without ZeRO; 0: not said

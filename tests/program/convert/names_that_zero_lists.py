@@ -63,9 +63,16 @@ def check_bare(scratch):
     """Names alone: what is left out and may be a weight is named, also where it begins as an optimizer does."""
     path, out = scratch / "bare.pt", scratch / "bare.safetensors"
     torch.save({"model.norm.weight": torch.ones(4), "lm_head.weight": torch.ones(4, 4), "optimizer.proj.weight": torch.ones(8, 8),
-                "optimizer.state.lm_head.weight": torch.ones(4, 4), "optimizer.state.lm_head.weight.exp_avg": torch.ones(4, 4)}, path)
+                "optimizer.state.lm_head.weight": torch.ones(4, 4), "optimizer.state.lm_head.weight.exp_avg": torch.ones(4, 4),
+                "optimizer.proj.scale": torch.ones(3), "scheduler.weight": torch.ones(2), "rng_state.weight": torch.ones(2, 2), "step": torch.ones(3, 3), "epoch": torch.ones(1),
+                "optimizer.lm_head.exp_avg": torch.ones(4), "seed": torch.tensor(1.0), "global_step": torch.ones(2, dtype=torch.int64)}, path)
+    named = "optimizer.proj.weight, optimizer.proj.scale, scheduler.weight, rng_state.weight, step, epoch"
     run = run_mckpt("convert", "to-safetensors", path, out)
-    expect(run.returncode == 0 and "left    1 tensor of these may be weights: optimizer.proj.weight" in run.stderr, f"names alone: {run.stderr}")
+    expect(run.returncode == 0 and f"left    6 tensors of these may be weights: {named}\n" in run.stderr, f"names alone: {run.stderr}")
+    for a, b in ((out, path), (path, out)):
+        run = run_mckpt("verify", a, "--against", b)
+        expect(run.returncode == 0 and f"not compared: 6 tensors beside the model that may be weights: {named}\n" in run.stdout
+               and "equal, but 6 tensors beside the model were not compared" in run.stdout, f"names alone, compared: {run.stdout} {run.stderr}")
 
 
 with tempfile.TemporaryDirectory() as scratch:

@@ -41,7 +41,7 @@ done
 for dp in 0 1025 1000000; do
   expect 2 "$mckpt" convert to-dcp fsdp no --dp $dp
   has err 'MC0201'
-  has err 'expected 1 to 1024'
+  has err 'expected 1 to 1,024'
   has err 'no tensor has more than 64 rows'
 done
 [ ! -e no ] || fail 'a refused folder is there'

@@ -56,7 +56,7 @@ def random_settings(r):
     return {"stage": r.choice([1, 2, 3]), "ranks": r.choice([1, 2, 3, 4, 5, 8]), "groups": groups, "frozen": shapes(0, 3),
             "buffers": shapes(0, 2), "shared": {"lm_head.weight": first} if r.random() < 0.4 else {}, "gaps": r.random() < 0.3,
             "sub_groups": r.choice([1, 1, 2, 3]), "seed": r.randrange(10**6), "bf16": r.random() < 0.7, "adam": r.random() < 0.9,
-            "elastic": r.random() < 0.3, "last_pads": r.random() < 0.3}
+            "elastic": r.random() < 0.3, "last_pads": r.random() < 0.3, "turns": r.random() < 0.4}
 
 
 def made_up():

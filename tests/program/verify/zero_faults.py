@@ -182,6 +182,26 @@ def swapped_files():
     told(folder, 0, unsaid)
 
 
+def turns():
+    """With round_robin_gradients param_slice_mappings has another order than the parts, which fits if the ranks take turns in it."""
+    groups = [{"a": (4, 6), "b": (7,), "c": (3, 5), "e": (2, 2), "h": (9,)}, {"d": (2,)}]
+    for stage in (1, 2):
+        folder, at, _ = saved(stage, groups=groups, turns=True)
+        told(folder, 0, ": sound")
+        for path in at.iterdir():
+            without_name(path)
+        swap(at / optimizer_file(0), at / optimizer_file(1))
+        told(folder, 1, "problem[MC1113]", "param_slice_mappings of group 0 does not fit param_shapes with round_robin_gradients")
+    # The order of param_shapes is that of a run without the switch.
+    folder, at, _ = saved(2, groups=groups, turns=True)
+    shutil.copy(saved(2, groups=groups)[1] / "mp_rank_00_model_states.pt", at)
+    changed(at / "mp_rank_00_model_states.pt", lambda s: s["ds_config"]["zero_optimization"].update(round_robin_gradients=True))
+    told(folder, 1, "problem[MC1113]", "place 1 is the turn of e, in param_shapes of b")
+    folder, at, _ = saved(2, groups=groups, turns=True)
+    changed(at / optimizer_file(0), lambda s: setattr(s["optimizer_state_dict"]["param_slice_mappings"][0]["a"], "numel", 5))
+    told(folder, 1, "it has 9 items of a, param_shapes 24")
+
+
 def tied():
     """Second names are in the file of rank 0 alone: where another file has its name, they are lost."""
     lost = "no file has shared_params, so if they are shared with others, as a tied output layer is, this is the file of another rank"
@@ -369,6 +389,7 @@ missing_files()
 mixed_saves()
 copied_files()
 swapped_files()
+turns()
 tied()
 numbers()
 frozen()

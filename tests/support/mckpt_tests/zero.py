@@ -64,9 +64,13 @@ def _numbers(shape, generator, dtype=torch.float32):
 
 
 def make(stage, ranks, groups, frozen=(), shared=(), buffers=(), gaps=False, sub_groups=1, steps=2, seed=0, bf16=True, adam=True,
-         version="0.19.8", lists_frozen=True, step_value=None, elastic=False, values=None, last_pads=False):
+         version="0.19.8", lists_frozen=True, step_value=None, elastic=False, values=None, last_pads=False, turns=False):
     """`groups`, `frozen`, `buffers`: {name: shape}; `shared`: {second name: first name}. `gaps`: padding between parameters. ZeRO 3 has
-    `sub_groups` parts a rank, each of whole parameters. `last_pads`: the last rank counts the padding of all, as older programs do. `values`: weights, and states by their kind, as {kind: {name: tensor}}, weights under ""."""
+    `sub_groups` parts a rank, each of whole parameters. `last_pads`: the last rank counts the padding of all, as older programs do. `values`: weights, and states by their kind, as {kind: {name: tensor}}, weights under "".
+    `turns`: round_robin_gradients: the parts and param_shapes have each `ranks`th parameter of a group first, param_slice_mappings the group's own order."""
+    listed = groups
+    if turns:
+        groups = [{n: group[n] for r in range(ranks) for n in list(group)[r::ranks]} for group in groups]
     g = torch.Generator().manual_seed(seed)
     frozen, shared, buffers, made = dict(frozen), dict(shared), dict(buffers), Made()
     whole = {n: _numbers(s, g) for group in groups for n, s in group.items()}
@@ -93,7 +97,8 @@ def make(stage, ranks, groups, frozen=(), shared=(), buffers=(), gaps=False, sub
               "param_shapes": [collections.OrderedDict((n, torch.Size(s)) for n, s in group.items()) for group in groups],
               "frozen_param_shapes": collections.OrderedDict((n, torch.Size(s)) for n, s in frozen.items()) if stage > 1 and lists_frozen else None,
               "shared_params": shared, "lr_scheduler": None, "skipped_steps": 0, "global_steps": steps, "dp_world_size": ranks,
-              "mp_world_size": 1, "ds_config": {"zero_optimization": {"stage": stage}}, "ds_version": version}
+              "mp_world_size": 1, "ds_config": {"zero_optimization": {"stage": stage, **({"round_robin_gradients": True} if turns else {})}},
+              "ds_version": version}
     everything = {**whole, **fixed}
     everything.update({second: everything[first] for second, first in shared.items()})
     if not lists_frozen:
@@ -153,7 +158,7 @@ def make(stage, ranks, groups, frozen=(), shared=(), buffers=(), gaps=False, sub
             if gaps:
                 f.setdefault("param_alignment_paddings", []).append(between)
             addresses, begin = collections.OrderedDict(), 0
-            for n, b in zip(group, between):
+            for n, b in zip(listed[i], between):
                 first, last = max(begin, r * part), min(begin + whole[n].numel(), (r + 1) * part)
                 if first < last:
                     addresses[n] = _address(last - first, first - r * part)

@@ -3,8 +3,11 @@
 //   of two formats, or a known model    under the names of fsdp_dtensor
 //   with differently grouped layers     under the names without groups, if the model is not known
 //   of a model that is not known        under their own names
+//   with the buffers of one optimizer   under their own names, if both have the same ones
 //   of two models                       under their own names, or of two formats under the names of fsdp_dtensor
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "convert/compare/differences/tensors.h"
 #include "convert/compare/sides/compare_options.h"
@@ -24,6 +27,7 @@
 #include "core/hybrid/pattern.h"
 #include "core/hybrid/pipes.h"
 #include "io/dcp/dcp.h"
+#include "io/dcp/keys/buckets.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/store/store.h"
 
@@ -66,13 +70,25 @@ Sides without_groups(std::unique_ptr<Store> tested, std::unique_ptr<Store> sourc
   return out;
 }
 
+// A list of differences has no option that leaves states out.
+Opened open_listed(std::unique_ptr<Store> store, const CheckpointOptions& how, bool listed) {
+  try {
+    const std::string root = store->root();
+    return open_sharded(std::move(store), {.source = root, .how = how});
+  } catch (Error& e) {
+    if (listed && e.code() == Code::kNotHeld)
+      e.help(
+          "mckpt convert reshard SRC OUT --weights-only makes a checkpoint without the states, which can be compared");
+    throw;
+  }
+}
+
 // The options that give ranks describe the source; the tested side has options of its own.
 Opened open_tested(std::unique_ptr<Store> tested, CheckpointOptions how, const CompareOptions& options) {
   how.source_tp = options.path_tp, how.tp_setting = options.path_tp_setting;
   how.source_etp = options.path_etp, how.etp_setting = options.path_etp_setting;
   try {
-    const std::string root = tested->root();
-    return open_sharded(std::move(tested), {.source = root, .how = how});
+    return open_listed(std::move(tested), how, options.counting.all);
   } catch (Error& e) {
     if (e.code() == Code::kUnknownPartition)
       e.help("give the number of ranks with `path_tp` N, for experts with `path_etp` N");
@@ -80,16 +96,49 @@ Opened open_tested(std::unique_ptr<Store> tested, CheckpointOptions how, const C
   }
 }
 
-// Whether files of ranks have states that are read: a run saved them, with an optimizer that is not
-// distributed. Files of ranks that a conversion writes have no such states.
-bool has_read_states(const Store& ranks) {
-  bool states = false, apart = false;
+// Whether the tensor is in a file of its own beside the model's, as those of a distributed optimizer are.
+bool is_in_other_file(std::string_view name) { return name.find(".pt:") != name.npos; }
+
+// Whether files of ranks have states: a run saved them. Files of ranks that a conversion writes have none.
+bool has_states(const Store& ranks) {
   for (i64 t = 0; t < ranks.tensor_count(); t++) {
-    std::string_view name = ranks.name(t);
-    apart |= name.find(".pt:") != name.npos;
-    states |= name.substr(std::min(name.find('/'), name.size())).starts_with("/optimizer");
+    const std::string_view name = ranks.name(t);
+    if (is_in_other_file(name)) return true;
+    if (name.substr(std::min(name.find('/'), name.size())).starts_with("/optimizer")) return true;
   }
-  return states && !apart;
+  return false;
+}
+
+bool has_gathered_states(const Store& store) {
+  return std::ranges::any_of(store.objects(), [](const Object& o) { return is_gathered_states(o.name); });
+}
+
+// Names of states that are not stored by parameter, but in stretches of the buffers of one run.
+std::set<std::string_view> states_of_buffers(const Store& store) {
+  std::set<std::string_view> out;
+  const bool ranks = store.driver().ranks_apart;
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (ranks ? is_in_other_file(store.name(t)) : is_bucket(store.name(t))) out.insert(store.name(t));
+  for (const Object& o : store.objects())
+    if (is_gathered_states(o.name)) out.insert(o.name);
+  return out;
+}
+
+// Whether two saves of one format have such states under the same names. Each item of these two has the same place,
+// and under the names of parameters the states have none.
+bool have_the_same_buffers(const Store& tested, const Store& source) {
+  if (tested.driver().ranks_apart != source.driver().ranks_apart) return false;
+  const std::set<std::string_view> buffers = states_of_buffers(tested);
+  return !buffers.empty() && buffers == states_of_buffers(source);
+}
+
+// How states of no parameter are read. Gathered ones are objects, which two folders of torch_dist have under one name
+// and a conversion leaves out: where they could be lost without a word they are refused.
+StateUse use_of_states(const Store& tested, const Store& source, bool listed) {
+  const bool gathered = has_gathered_states(tested) || has_gathered_states(source);
+  const bool torch_dist =
+      dcp_dialect(tested) == DcpDialect::kTorchDist && dcp_dialect(source) == DcpDialect::kTorchDist;
+  return gathered && !(listed && torch_dist) ? StateUse::kRead : StateUse::kAsStored;
 }
 
 void note_names(Sides& sides, bool two_models, i64 main_weights) {
@@ -119,19 +168,18 @@ Sides by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, cons
   // A list of differences has what each side has: no conversion left anything out, and nothing is made of it.
   const bool made = !options.counting.all;
   const Into into{.v2 = made && state_dict && dcp_dialect(*source) != DcpDialect::kStateDict,
-                  .ranks_of_weights = made && to_ranks && !has_read_states(*tested),
+                  .ranks_of_weights = made && to_ranks && !has_states(*tested),
                   .casts = made && (to_ranks || to_core)};
   const bool without_states = options.weights_only || into.ranks_of_weights;
   CheckpointOptions how = options.opening;
   how.names = KeyNames::kToCompare, how.records_apart = true;
-  how.states = without_states ? StateUse::kLeftOfRanks : StateUse::kRead;
+  how.states = without_states ? StateUse::kLeftOfRanks : use_of_states(*tested, *source, !made);
   how.any_model = assets.empty();
   if (!assets.empty() && !two_models) how.assets = assets;
   // Bytes of two runs are compared, whatever weights a config takes them for; the args are compared as well.
   how.accept.push_back(Code::kContradiction);
   Sides out{.compared_as = "tensors of the same names, as fsdp_dtensor has them"};
-  const std::string root = source->root();
-  out.source = open_sharded(std::move(source), {.source = root, .how = how});
+  out.source = open_listed(std::move(source), how, !made);
   out.tested = open_tested(std::move(tested), how, options);
   out.one_model = !two_models;
   const CheckpointModel &to = *out.tested.sharded, &from = *out.source.sharded;
@@ -171,7 +219,8 @@ Sides sides_of_megatron(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
     models = models_of(*tested, *source, assets, options.opening);
     const bool one_dialect =
         dcp_dialect(*tested) == dcp_dialect(*source) || is_dcp_of_own_names(*tested, *source);
-    if (models != Models::kTwoByOwnNames && (!assets.empty() || !one_dialect))
+    const bool by_name = models == Models::kTwoByOwnNames || have_the_same_buffers(*tested, *source);
+    if (!by_name && (!assets.empty() || !one_dialect))
       return by_keys(std::move(tested), std::move(source), assets, models == Models::kTwo, options);
     return by_own_names(std::move(tested), std::move(source), options);
   };

@@ -74,6 +74,7 @@ class Joining {
       Joined& joined = joined_.at(key);
       out_.store->add(key, std::move(joined.dims), std::move(joined.pieces));
     }
+    if (reading_.apart) add_apart();
     if (reading_.compare) {
       refuse_other_steps(source_, steps_);
       refuse_unlike_copies(source_, copies_, reading_.copies);
@@ -92,6 +93,7 @@ class Joining {
   };
 
   void list_left_states();
+  void add_apart();
   void find_setup(const PipelineSplit& split);
   void refuse_other_layers(const PipelineSplit& split) const;
   void refuse_other_args() const;
@@ -125,10 +127,19 @@ class Joining {
 
 void Joining::list_left_states() {
   for (const RankFile& f : ranks_.files) {
-    for (i64 t : f.apart) out_.states.emplace_back(source_.name(t));
+    if (!reading_.apart)
+      for (i64 t : f.apart) out_.states.emplace_back(source_.name(t));
     if (!reading_.states)
       for (i64 t : f.states) out_.states.emplace_back(source_.name(t));
   }
+}
+
+void Joining::add_apart() {
+  for (const RankFile& f : ranks_.files)
+    for (i64 t : f.apart) {
+      const std::span<const i64> dims = source_.dims(t);
+      out_.store->add(std::string(source_.name(t)), {dims.begin(), dims.end()}, {{t}});
+    }
 }
 
 // The names of parameters that have several, and the rows of the vocabulary.

@@ -29,6 +29,7 @@ struct RunSetup;
 struct RankReading {
   bool copies = false;  // also copies with equal checksums are read and compared
   bool states = false;  // the states of an optimizer that is not distributed (convert/own/classic_states.h)
+  bool apart = false;   // the states of a distributed optimizer, which keep their names
   bool compare = true;  // false: headers alone are read, and what ranks have alike is not compared
 };
 

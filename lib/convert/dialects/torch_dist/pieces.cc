@@ -42,11 +42,11 @@ bool joins_parts(KeySplit split) { return split == KeySplit::kMambaInProj || spl
 // The translation of one store; run() is called once.
 class Translation {
  public:
-  Translation(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup, bool weights_only)
+  Translation(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup, OddStates odd)
       : out_(std::make_unique<PieceStore>(std::move(store))),
         source_(out_->source()),
         model_(map.model()),
-        weights_only_(weights_only) {
+        odd_use_(odd) {
     for (ModelParameter& p : map.parameters(Grid{}, Cell{}, setup)) sought_.push_back({std::move(p)});
   }
 
@@ -56,10 +56,10 @@ class Translation {
     for (const auto& [kind, names] : kinds_)
       for (const Sought& s : sought_) add(s, kind);
     add_rest();
-    if (!weights_only_) refuse_gathered();
-    if (!odd_.empty() && !weights_only_) refuse_odd();
-    RunFacts facts =
-        torch_dist_facts(source_, weights_only_ ? std::vector<const ModelParameter*>() : with_states());
+    if (odd_use_ == OddStates::kRefused) refuse_gathered();
+    if (!odd_.empty() && odd_use_ == OddStates::kRefused) refuse_odd();
+    RunFacts facts = torch_dist_facts(
+        source_, odd_use_ == OddStates::kIgnored ? std::vector<const ModelParameter*>() : with_states());
     return {std::move(out_), std::move(facts)};
   }
 
@@ -91,7 +91,7 @@ class Translation {
   const Store& source_;
   const ModelConfig& model_;
   std::vector<Sought> sought_;
-  bool weights_only_;
+  OddStates odd_use_;
   std::map<std::string_view, Names, std::less<>> kinds_;  // "" is the model, "exp_avg" a state
   std::vector<i64> taken_;                                // by tensor of the source, items
   std::vector<i64> odd_;                                  // states that are not stored by parameter
@@ -288,8 +288,8 @@ std::vector<const ModelParameter*> Translation::with_states() const {
 }  // namespace
 
 TranslatedRun torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup,
-                                bool weights_only) {
-  return Translation(std::move(store), map, setup, weights_only).run();
+                                OddStates odd) {
+  return Translation(std::move(store), map, setup, odd).run();
 }
 
 bool has_own_norms_of_experts(const Store& torch_dist, std::span<const ModelParameter> parameters,

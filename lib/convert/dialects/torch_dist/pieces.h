@@ -19,6 +19,7 @@
 #include <span>
 
 #include "convert/facts/translated_run.h"
+#include "core/base/int.h"
 
 namespace mckpt::impl {
 
@@ -28,11 +29,18 @@ struct LayerPattern;
 struct ModelParameter;
 struct RunSetup;
 
+// States of the optimizer that are not stored by parameter.
+enum class OddStates : u8 {
+  kIgnored,  // only the weights are wanted
+  kRefused,
+  kKept  // have the names that they have on disk
+};
+
 // Takes the store into the result. The map may be discarded afterwards. Throws kNotHeld for states of the
-// optimizer that are not stored by parameter, unless only the weights are wanted; kUnaccounted for layers or
-// experts that the model does not have; kBadSplit.
+// optimizer that are not stored by parameter, if they are refused; kUnaccounted for layers or experts that the
+// model does not have; kBadSplit.
 TranslatedRun torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup,
-                                bool weights_only);
+                                OddStates odd);
 
 // Whether the norms in front of experts have the name that Megatron's own modules give them. pre: a
 // torch_dist checkpoint of a model with these parameters, and these groups; null: none.

@@ -6,6 +6,7 @@
 #include "convert/open/source_model.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/reshard/reshard.h"
+#include "convert/plan/result_ranks.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/plan/targets/dcp.h"
 #include "core/base/error.h"
@@ -59,6 +60,7 @@ Conversion plan_plain_reshard(Opened source, const ReshardOptions& options) {
   return plan(std::move(source), [&](Opened& opened) {
     const Store& store = opened.store();
     const bool weights_only = options.from.weights_only;
+    refuse_many_ranks(options.grid.world(), store);
     auto target = std::make_unique<KeptKeys>(
         store, std::make_unique<PlainLayout>(store, shards_of(options.grid), weights_only), true,
         options.rank == 0);

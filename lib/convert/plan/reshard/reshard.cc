@@ -16,6 +16,7 @@
 #include "convert/plan/iteration.h"
 #include "convert/plan/reshard/plain.h"
 #include "convert/plan/reshard/resharding.h"
+#include "convert/plan/result_ranks.h"
 #include "convert/plan/run_config.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/plan/target.h"
@@ -189,6 +190,7 @@ Conversion plan_known(std::unique_ptr<Store> store, ReshardOptions options) {
   const std::string kept = keep_fp8(*store, options);
   const OpenAs how{.source = options.source, .how = opening_of(options.from)};
   return plan(open_sharded(std::move(store), how), [&](Opened& source) {
+    refuse_many_ranks(options.grid.world(), source.store());
     auto target = std::make_unique<ReshardTarget>(source, options);
     if (!kept.empty()) target->notes.note(kept);
     return target;

@@ -10,6 +10,7 @@
 #include "convert/own/names.h"
 #include "convert/own/saved_states.h"
 #include "convert/plan/iteration.h"
+#include "convert/plan/result_ranks.h"
 #include "convert/plan/target.h"
 #include "convert/plan/targets/plain_layout.h"
 #include "core/base/error.h"
@@ -22,9 +23,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-// More ranks than this have no job; more than a small number of them must have rows to hold.
-constexpr i64 kMostRanks = 1 << 16, kAlwaysRanks = 1024;
 
 // "app.model." with a dot at its end; "" stays "".
 std::string section_text(const std::string& given) {
@@ -44,25 +42,12 @@ PlainLayout::Naming names_under(const std::string& section) {
   return [section, dots](std::string_view name) { return DcpName{cat(section, name), dots}; };
 }
 
-i64 most_rows(const Store& store) {
-  i64 rows = 0;
-  for (i64 t = 0; t < store.tensor_count(); t++)
-    if (std::span<const i64> dims = store.dims(t); !dims.empty()) rows = std::max(rows, dims[0]);
-  return rows;
-}
-
-// The ranks of the result, each with a file. Throws kBadGrid for a number that no job has, or beyond what the
-// tensors have rows for.
+// The ranks of the result, each with a file.
 i64 ranks_of(const ToDcpOptions& options, const Store& store) {
   bool of_ranks = format_family(store.format()) == FormatFamily::kDcp;
   i64 ranks = options.ranks.value_or(of_ranks ? std::max<i64>(store.ranks(), 1) : 1);
-  const i64 rows = most_rows(store), most = std::min(kMostRanks, std::max(kAlwaysRanks, rows));
-  if (ranks >= 1 && ranks <= most) return ranks;
-  throw Error(Code::kBadGrid, cat("`dp` is ", ranks < 1 ? "not a number" : "a larger number", " of ranks",
-                                  ranks < 1 ? "" : " than a folder is cut for: each of them has a file"))
-      .expected(cat("1 to ", most))
-      .found(ranks)
-      .note(cat("no tensor has more than ", counted(rows, "row"), " to divide among the ranks"));
+  refuse_many_ranks(ranks, store);
+  return ranks;
 }
 
 // Codes and scales are copied as they are, and tensors with Megatron's names are cast by `reshard`, which knows

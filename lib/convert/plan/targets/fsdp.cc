@@ -15,6 +15,7 @@
 #include "convert/open/open.h"
 #include "convert/plan/iteration.h"
 #include "convert/plan/model_proofs.h"
+#include "convert/plan/result_ranks.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/plan/target.h"
 #include "core/hybrid/pattern.h"
@@ -118,8 +119,10 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
 
 Conversion plan_hf_to_fsdp(Opened source, const HfToFsdpOptions& options) {
   refuse_contradictions(options);
-  return plan(std::move(source),
-              [&](Opened& opened) { return std::make_unique<FsdpTarget>(opened, options); });
+  return plan(std::move(source), [&](Opened& opened) {
+    refuse_many_ranks(options.grid.world(), opened.store());
+    return std::make_unique<FsdpTarget>(opened, options);
+  });
 }
 
 }  // namespace mckpt::impl

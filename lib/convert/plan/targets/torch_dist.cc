@@ -12,6 +12,7 @@
 #include "convert/plan/iteration.h"
 #include "convert/plan/model_proofs.h"
 #include "convert/plan/result_pattern.h"
+#include "convert/plan/result_ranks.h"
 #include "convert/plan/run_config.h"
 #include "convert/plan/setting_identity.h"
 #include "convert/plan/target.h"
@@ -220,6 +221,7 @@ Conversion plan_to_mcore(std::unique_ptr<Store> store, const ToMcoreOptions& opt
 
 Conversion plan_to_mcore(Opened source, const ToMcoreOptions& options) {
   return plan(std::move(source), [&](Opened& opened) -> std::unique_ptr<Target> {
+    refuse_many_ranks(options.grid.world(), opened.store());
     if (opened.sharded) return std::make_unique<McoreOfCheckpoint>(opened, options);
     return std::make_unique<McoreOfModel>(opened, options);
   });

@@ -24,6 +24,16 @@ said "the shape is not valid" layout 10x
 said "follows --" pattern '-*-*'
 said "not a possible number of threads" verify x -j 0
 said "not a possible number of threads" stats x --threads 1025
+# A number beyond 63 bits is a wrong value like any other.
+for more in 9223372036854775808 99999999999999999999 -9223372036854775809; do
+  for option in dp iteration; do
+    expect 2 "$mckpt" convert reshard x y "--$option=$more"
+    has err "error[MC0001]: --$option: the number does not fit 63 bits"
+    has err "mckpt convert reshard --help"
+  done
+  said "--threads: the number does not fit 63 bits" stats x "--threads=$more"
+done
+said "SHAPE: the number does not fit 63 bits" layout 9223372036854775808x4
 said "unexpected argument 'layout'" help pattern layout
 said "unexpected argument 'x'" mappings list x
 expect 2 "$mckpt" ls "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe --as fsdp --dp 99999999

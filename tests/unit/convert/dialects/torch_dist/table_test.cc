@@ -42,7 +42,7 @@ bool round_trip(const ModelMap& map, const Form& form) {
       return numbers.of(keys, chunks.key(c), box.offsets, box.sizes, plan.state[chunks.tensor(c)] + 1);
     });
     const std::unique_ptr<PieceStore> view =
-        torch_dist_pieces(std::move(written), map, RunSetup{}, false).store;
+        torch_dist_pieces(std::move(written), map, RunSetup{}, OddStates::kRefused).store;
     const NameSet<std::string> names = parameter_names(*view);
     const KeyTable read(map, run.run, {1, 1}, [&](const std::string& name) { return names.contains(name); });
     expect_items(*view, read, numbers);
