@@ -150,8 +150,9 @@ Loaded load_rank(const std::string& path, const RankToLoad& what, Observer* obse
     const impl::Grid grid = impl::grid_of(what.grid);
     const impl::ValueOptions values = impl::value_options(what.values);
     const std::optional<impl::LayerPattern> groups = impl::given_pattern(what.hybrid_pattern, grid.pp);
-    impl::HfModel model = impl::open_hf_model(path, impl::model_options(what.model, {{path}}));
-    impl::refuse_unlike_copies(model, device.threads().threads);
+    impl::HfModelOptions reading = impl::model_options(what.model, {{path}});
+    reading.threads = device.threads().threads;
+    impl::HfModel model = impl::open_hf_model(path, reading);
     impl::TensorLoad plan = impl::plan_rank(model, {.grid = grid,
                                                     .rank = what.rank,
                                                     .values = values,

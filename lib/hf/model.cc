@@ -18,6 +18,7 @@
 #include "hf/map_file/map_file.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/file/folder.h"
+#include "io/file/parallel.h"
 #include "io/json/json_file.h"
 #include "io/safetensors/index.h"
 #include "io/store/names/iteration_names.h"
@@ -207,6 +208,13 @@ std::unique_ptr<ModelMap> map_of(const HfModel& m) {
   return std::make_unique<ModelMap>(ModelMap::promised(m.config.model, family, how));
 }
 
+void refuse_unlike_copies(const HfModel& model, const HfModelOptions& options) {
+  if (options.leave_unlike_copies) return;
+  const std::vector<std::string> unlike =
+      unlike_copies(model, options.threads > 0 ? options.threads : default_threads());
+  if (!unlike.empty()) throw unlike_ties(unlike).file(model.path);
+}
+
 }  // namespace
 
 HfConfig hf_config_of(const std::string& path, const OpenOptions& opening, const std::string& map_text) {
@@ -270,6 +278,7 @@ HfModel open_hf_folder(std::unique_ptr<Store>& opened, const std::string& path,
     }
     m.map = map_of(m);
   });
+  refuse_unlike_copies(m, options);
   return m;
 }
 
@@ -287,6 +296,7 @@ HfModel open_hf_model(const std::string& path, std::unique_ptr<Store> weights,
   m.store = std::move(weights);
   if (const AdaptedStore* view = adapted_view(*m.store)) amend(m.config, view->amended());
   with_file(m.store->root(), [&] { m.map = map_of(m); });
+  refuse_unlike_copies(m, options);
   return m;
 }
 
@@ -337,12 +347,6 @@ std::vector<std::string> unlike_copies(const HfModel& model, int threads) {
     if (!same[i])
       out.push_back(unlike_tie(model.store->name(pairs[i].first), model.store->name(pairs[i].second)));
   return out;
-}
-
-void refuse_unlike_copies(const HfModel& model, int threads) {
-  std::vector<std::string> unlike = unlike_copies(model, threads);
-  if (unlike.empty()) return;
-  throw unlike_ties(unlike).file(model.path);
 }
 
 }  // namespace mckpt::impl

@@ -5,7 +5,7 @@
 //                   model-00001-of-00016.safetensors    -> HfModel::store   (or only the index, or only the config)
 //                   family tables, rows of a map file   -> HfModel::map
 //
-// Opening reads config.json and the headers of the weights, never data. A folder without weights is a model
+// Opening reads config.json and the headers of the weights, and data only of tensors that repeat others. A folder without weights is a model
 // too: its tensors come from mckpt's list, from the index, or from the tables alone, in this order.
 #pragma once
 
@@ -59,7 +59,7 @@ struct HfModel {
 // Opens the model; with a base in the options, a folder with an adapter is the model of that base with the
 // adapter in it. Throws what read_hf_config() and ModelMap throw, with the file; kNotFound without
 // config.json; one error with all problems of the safetensors files; kContradiction if two different maps
-// apply.
+// apply; kUnaccounted for tied tensors with other bytes.
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options = {});
 // The same of a path that was opened as a store, or not (null). A store of the path itself is taken, and its files are
 // not opened again; another one is left to the caller.
@@ -101,8 +101,5 @@ std::string map_warning(const HfModel& model);
 // tensors but have other bytes. Such a tensor is lost, because only the other one is read. Empty for a model
 // without data.
 std::vector<std::string> unlike_copies(const HfModel& model, int threads);
-
-// Throws kUnaccounted if there are unlike copies.
-void refuse_unlike_copies(const HfModel& model, int threads);
 
 }  // namespace mckpt::impl

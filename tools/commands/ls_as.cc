@@ -76,7 +76,9 @@ Exit LsAs::run(const GlobalFlags& flags, const std::string& path, const TensorCh
                int threads) {
   const bool fsdp = as_ == "fsdp";
   const ShareForm form = fsdp ? ShareForm::kSaved : ShareForm::kAtRunTime;
-  const RankShare share(path, run_.run(), rank_, form, digest);
+  ShareRun run = run_.run();
+  run.model.threads = threads;
+  const RankShare share(path, std::move(run), rank_, form, digest);
   if (std::string text = run_.grid.note(); !text.empty()) note(flags, text);
   print_notes(flags, share.notes());
   std::vector<HeldTensor> held = share.held(form);

@@ -14,7 +14,6 @@
 #include "core/hybrid/spellings.h"
 #include "hf/model.h"
 #include "io/choice/tensor_choice.h"
-#include "io/file/parallel.h"
 #include "io/store/store.h"
 #include "mappings/fsdp/memory_table.h"
 #include "mappings/fsdp/model_packing.h"
@@ -95,7 +94,6 @@ std::string PlotAs::memory_drawing(const CommandLine& line, const std::string& p
   HfToFsdpOptions options = of_fsdp(folder_with_config(path, run_.model.options().files), 1);
   options.model.shapes_only = true;
   const HfModel model = open_hf_model(options.source, options.model);
-  refuse_unlike_copies(model, default_threads());
   print_notes(line.flags(), notes_of(model));
   const std::optional<LayerPattern> pattern = run_.pattern.pattern(options.grid.pp);
   const FsdpRun run = fsdp_run(options, *model.map, pattern ? &*pattern : nullptr);

@@ -64,17 +64,17 @@ bool going_on() {
 }
 
 HfModel open_source(const RoundtripFlags& options, const GlobalFlags& flags) {
-  HfModel source = open_hf_model(options.source, options.model_flags.options());
+  HfModelOptions reading = options.model_flags.options();
+  reading.leave_unlike_copies = this_job().comm().rank() != 0;
+  reading.threads = options.threads;
+  HfModel source = open_hf_model(options.source, reading);
   if (!source.has_data())
     throw Error(Code::kNotFound, "the folder has no weights to load").file(options.source);
   i64 ranks = this_job().comm().size();
   if (std::string text = options.grid_flags.note_of(ranks); !text.empty()) note(flags, text);
   print_notes(flags, notes_of(source));
   if (std::string text = options.vocab_note(*source.map, ranks); !text.empty()) note(flags, text);
-  if (this_job().comm().rank() == 0) {
-    require_listed_files(options.source, source.opening);
-    refuse_unlike_copies(source, options.threads);
-  }
+  if (this_job().comm().rank() == 0) require_listed_files(options.source, source.opening);
   return source;
 }
 

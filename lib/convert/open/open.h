@@ -29,8 +29,6 @@ struct OpenAs {
   bool with_table = true;    // a model under its own names gets the map of its family
   bool model_alone = false;  // a checkpoint of Megatron is refused
   int threads = 1;           // that compare tied tensors
-  // The data of tensors that repeat another one are compared: by one process of a job.
-  bool compare_copies = true;
 };
 
 // Throws what open_store() throws; kUnknownFormat for a checkpoint of Megatron where a model is asked for, and for

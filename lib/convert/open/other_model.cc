@@ -67,7 +67,8 @@ void add_config_fact(Store& store) {
   try {
     const std::string assets = own_assets(store);
     if (assets.empty()) return;
-    const UnlikeArgs unlike = unlike_args(store, open_hf_model(assets, {.files = store.opening()}));
+    const HfModel model = open_hf_model(assets, {.files = store.opening(), .leave_unlike_copies = true});
+    const UnlikeArgs unlike = unlike_args(store, model);
     std::string text;
     for (const UnlikeArg& u : unlike.all)
       if (u.unlike != Unlike::kShown)

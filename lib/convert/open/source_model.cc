@@ -141,6 +141,7 @@ HfModel model_of(const Store& store, const CheckpointOptions& options) {
                       : ""));
   }
   HfModelOptions how = options.model;
+  how.leave_unlike_copies = true;
   if (options.assets) how.kept_map = kept_map(store);
   HfModel model = open_hf_model(assets, how);
   if (options.assets) refuse_fewer_rows(store, model);

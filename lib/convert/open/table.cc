@@ -136,6 +136,7 @@ Opened open_table(const OpenAs& how) { return open_table(nullptr, how); }
 Opened open_table(std::unique_ptr<Store> store, const OpenAs& given) {
   OpenAs options = given;
   HfModelOptions& model = options.how.model;
+  model.threads = options.threads;
   const std::vector<Code>& accept = options.how.accept;
   bool accepted = std::ranges::find(accept, Code::kBadScale) != accept.end();
   if (accepted && model.bad_numbers == BadNumbers::kRefuse) model.bad_numbers = BadNumbers::kReport;
@@ -152,7 +153,6 @@ Opened open_table(std::unique_ptr<Store> store, const OpenAs& given) {
   Notes notes = notes_of(*out.table);
   notes.append(std::move(out.notes));
   out.notes = std::move(notes);
-  if (options.compare_copies) refuse_unlike_copies(*out.table, options.threads);
   return out;
 }
 

@@ -7,7 +7,6 @@
 #include "convert/dialects/fsdp/run.h"
 #include "convert/open/source_model.h"
 #include "core/base/error.h"
-#include "io/file/parallel.h"
 #include "mappings/fsdp/fp8.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
@@ -21,9 +20,7 @@ namespace {
 HfModel opened(const std::string& path, HfModelOptions reading, bool values) {
   reading.shapes_only = !values;
   reading.bad_numbers = BadNumbers::kShow;
-  HfModel model = open_hf_model(values ? path : folder_with_config(path, reading.files), reading);
-  refuse_unlike_copies(model, default_threads());
-  return model;
+  return open_hf_model(values ? path : folder_with_config(path, reading.files), reading);
 }
 
 // Weights in 8 bits are bytes at run time, made by Transformer Engine.

@@ -192,7 +192,9 @@ class RoundTrip {
     phase("reload", [&] {
       OpenOptions opening = source_.opening;
       opening.stamps = std::make_shared<SourceStamps>();  // a repeated save replaces these files
-      auto table = std::make_shared<const HfModel>(open_hf_model(source_.path, options_.model));
+      HfModelOptions reading = options_.model;
+      reading.leave_unlike_copies = true;  // they were compared when the source was opened
+      auto table = std::make_shared<const HfModel>(open_hf_model(source_.path, reading));
       OpenAs how{.source = folder};
       how.how.model = options_.model;
       const Opened opened = open_sharded(open_store(folder, opening), std::move(table), how,

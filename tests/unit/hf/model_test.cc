@@ -127,31 +127,48 @@ TEST(HfModel, RefusesAnotherMapThanTheOneThatTheCheckpointWasMadeWith) {
             "MC1001");
 }
 
+// tiny_llama1 is tied: a head in its file is known as a copy of the embedding.
+void put_with_head(const TempFolder& folder, bool same) {
+  put_config(folder, "tiny_llama1");
+  std::vector<GoldenTensor> tensors = tensors_of("tiny_llama1");
+  GoldenTensor head = tensors[0];
+  EXPECT_EQ(head.name, "model.embed_tokens.weight");
+  head.name = "lm_head.weight";
+  if (!same) head.bytes.back() = static_cast<char>(head.bytes.back() ^ 1);
+  tensors.push_back(head);
+  folder.put("model.safetensors", safetensors(tensors));
+}
+
 TEST(HfModel, FindsACopyThatIsNotEqualToWhatItRepeats) {
-  // tiny_llama1 is tied: a head in its file is known as a copy of the embedding.
-  auto opened = [](const TempFolder& folder, bool same) {
-    put_config(folder, "tiny_llama1");
-    std::vector<GoldenTensor> tensors = tensors_of("tiny_llama1");
-    GoldenTensor head = tensors[0];
-    EXPECT_EQ(head.name, "model.embed_tokens.weight");
-    head.name = "lm_head.weight";
-    if (!same) head.bytes.back() = static_cast<char>(head.bytes.back() ^ 1);
-    tensors.push_back(head);
-    folder.put("model.safetensors", safetensors(tensors));
-    return open_hf_model(folder.path());
-  };
   TempFolder alike, unlike;
-  HfModel same = opened(alike, true);
+  put_with_head(alike, true), put_with_head(unlike, false);
+  HfModel same = open_hf_model(alike.path());
   EXPECT_TRUE(unlike_copies(same, 2).empty());
-  refuse_unlike_copies(same, 2);
   ASSERT_EQ(texts(notes_of(same)).size(), 1u);
   EXPECT_EQ(
       texts(notes_of(same))[0].find("lm_head.weight is a copy of model.embed_tokens.weight and is not read"),
       0u);
-  HfModel other = opened(unlike, false);
+  HfModel other = open_hf_model(unlike.path(), {.leave_unlike_copies = true});
   EXPECT_EQ(unlike_copies(other, 2),
             std::vector<std::string>{"lm_head.weight differs from model.embed_tokens.weight"});
-  EXPECT_EQ(thrown_by([&] { refuse_unlike_copies(other, 2); }).substr(0, 6), "MC2005");
+}
+
+// However a model is opened, and whatever for: who forgets to ask would take the head for a copy.
+TEST(HfModel, RefusesACopyThatIsNotEqualToWhatItRepeats) {
+  TempFolder folder;
+  put_with_head(folder, false);
+  const std::string path = folder.path();
+  auto code = [](const std::string& text) { return text.substr(0, text.find(' ')); };
+  auto opened = [&](const HfModelOptions& how) { return code(thrown_by([&] { open_hf_model(path, how); })); };
+  auto with_weights = [&](const HfModelOptions& how) {
+    return code(thrown_by([&] { open_hf_model(path, open_store(path), how); }));
+  };
+  EXPECT_EQ(opened({}), "MC2005");
+  EXPECT_EQ(opened({.shapes_only = true}), "MC2005");
+  EXPECT_EQ(opened({.shapes_only = true, .threads = 1}), "MC2005");
+  EXPECT_EQ(opened({.leave_unlike_copies = true}), "nothing");
+  EXPECT_EQ(with_weights({}), "MC2005");
+  EXPECT_EQ(with_weights({.leave_unlike_copies = true}), "nothing");
 }
 
 TEST(HfAssets, AreWhatIsNotAWeight) {

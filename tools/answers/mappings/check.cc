@@ -19,7 +19,8 @@ namespace mckpt::impl {
 
 // Opens the model, which pairs and accounts, and compares copies that are not read with the tensors that they
 // should repeat; a copy that differs is a warning.
-void check_model(Output& out, const GlobalFlags& flags, const std::string& path, const HfModelOptions& how) {
+void check_model(Output& out, const GlobalFlags& flags, const std::string& path, HfModelOptions how) {
+  how.leave_unlike_copies = true;
   HfModel m = open_hf_model(path, how);
   print_notes(flags, notes_of(m));
   const std::vector<std::string> unlike = unlike_copies(m, default_threads());

@@ -13,6 +13,6 @@ struct GlobalFlags;
 struct HfModelOptions;
 
 // Throws kUnaccounted, which lists what does not match, and kBadMap for a draft, with all that is left.
-void check_model(Output& out, const GlobalFlags& flags, const std::string& path, const HfModelOptions& how);
+void check_model(Output& out, const GlobalFlags& flags, const std::string& path, HfModelOptions how);
 
 }  // namespace mckpt::impl

@@ -27,7 +27,6 @@
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/run/sizes.h"
 #include "io/file/hub_cache.h"
-#include "io/file/parallel.h"
 #include "io/store/store.h"
 #include "mappings/fsdp/layout.h"
 #include "mappings/model/expand.h"
@@ -110,7 +109,6 @@ ShownModel open_model(CommandLine& line, const std::string& path, const LayoutFl
   HfModelOptions reading = flags.source.options().model;
   reading.shapes_only = true;
   out.model.emplace(open_hf_model(path, reading));
-  refuse_unlike_copies(*out.model, default_threads());
   print_notes(line.flags(), notes_of(*out.model));
   return out;
 }

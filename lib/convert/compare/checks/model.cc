@@ -261,7 +261,8 @@ bool check_model_folder(const Store& store, int threads, VerifyReport& report) {
       check_class(store, folder, report);
       return true;
     }
-    const HfModel model = open_hf_model(store.root(), {.files = store.opening()});
+    const HfModel model =
+        open_hf_model(store.root(), {.files = store.opening(), .leave_unlike_copies = true});
     std::vector<Finding> odd;
     add_unlike(unlike_copies(model, threads), "", odd);
     if (std::string warning = map_warning(model); !warning.empty())

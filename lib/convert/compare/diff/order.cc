@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "convert/compare/diff/could_read.h"
 #include "convert/compare/diff/diff.h"
 #include "convert/compare/diff/siblings.h"
 #include "core/base/error.h"
@@ -130,18 +131,6 @@ std::vector<Suspect> suspects_in(const Store& a, const Store& b, std::vector<Dif
   return out;
 }
 
-// Whether fn() could read what it reads; what a view cannot give row by row, or is damaged, has no hint.
-template <typename Fn>
-bool could_read(Fn&& fn) {
-  try {
-    fn();
-    return true;
-  } catch (const Error& e) {
-    if (e.code() == Code::kInterrupted) throw;
-    return false;
-  }
-}
-
 u64 hash_of(TensorReader& reader, i64 tensor, i64 items) {
   u64 hash = kSeed;
   reader.read(tensor, 0, items, [&](std::span<const u8> bytes, i64) { hash = mixed(hash, bytes); });
@@ -154,7 +143,7 @@ class Renamed {
   Renamed(const Store& a, const Store& b) : a_(a), b_(b), files_a_(a), files_b_(b) {}
 
   void add_hints(std::vector<DiffRow>& rows, Observer& observer) {
-    std::map<std::pair<std::string, u64>, std::vector<DiffRow*>> theirs;  // by type, shape and first items
+    Theirs theirs;
     const bool any =
         std::ranges::any_of(rows, [](const DiffRow& r) { return r.kind == DiffRow::Kind::kOnlyA; });
     std::size_t looked = 0;
@@ -162,7 +151,7 @@ class Renamed {
       if (row.kind != DiffRow::Kind::kOnlyB || !any || looked++ >= kMostTensors) continue;
       check_stop(observer);
       if (const i64 t = in_b_.find(row.name); is_read(b_, t))
-        could_read([&] { theirs[{row.b, first(b_, reader_b_, t)}].push_back(&row); });
+        could_read([&] { theirs[{row.b, first(b_, reader_b_, t)}].push_back({&row, t}); });
     }
     looked = 0;
     for (DiffRow& row : rows) {
@@ -175,6 +164,13 @@ class Renamed {
  private:
   static constexpr i64 kFirstItems = 512;
 
+  struct OfB {
+    DiffRow* row;  // null: it is the like of another one
+    i64 tensor;
+    std::optional<u64> whole{};  // hash, taken once
+  };
+  using Theirs = std::map<std::pair<std::string, u64>, std::vector<OfB>>;  // by type, shape and first items
+
   static bool is_read(const Store& store, i64 tensor) {
     return tensor >= 0 && store.shape(tensor).items() > 1 && dtype_info(store.dtype(tensor)).bits % 8 == 0 &&
            TensorReader::tensor_bytes(store, tensor) <= kMostBytes;
@@ -183,16 +179,18 @@ class Renamed {
     return hash_of(reader, tensor, std::min(store.shape(tensor).items(), kFirstItems));
   }
 
-  void match(DiffRow& row, i64 t, std::map<std::pair<std::string, u64>, std::vector<DiffRow*>>& theirs) {
+  void match(DiffRow& row, i64 t, Theirs& theirs) {
     auto at = theirs.find({row.a, first(a_, reader_a_, t)});
     if (at == theirs.end()) return;
     const i64 items = a_.shape(t).items();
     const u64 whole = hash_of(reader_a_, t, items);
-    for (DiffRow*& other : at->second) {
-      if (other == nullptr || hash_of(reader_b_, in_b_.find(other->name), items) != whole) continue;
-      row.hint = cat("the same values as ", escaped(other->name), " of B");
-      other->hint = cat("the same values as ", escaped(row.name), " of A");
-      other = nullptr;  // each of them once
+    for (OfB& other : at->second) {
+      if (!other.row) continue;
+      if (!other.whole) other.whole = hash_of(reader_b_, other.tensor, items);
+      if (*other.whole != whole) continue;
+      row.hint = cat("the same values as ", escaped(other.row->name), " of B");
+      other.row->hint = cat("the same values as ", escaped(row.name), " of A");
+      other.row = nullptr;  // each of them once
       return;
     }
   }

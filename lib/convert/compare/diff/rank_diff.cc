@@ -76,6 +76,7 @@ class RankDiff {
     for (const DumpedTensor& t : dump_.tensors) names.add(bare_name(t.name));
     if (!run.spelling) run.spelling = names.found(), run.spelling_found = true;
     run.model.files = options_.comparing.opening.model.files;
+    run.model.threads = options_.comparing.threads;
     const ShareForm form = live_.fsdp ? ShareForm::kSaved : ShareForm::kAtRunTime;
     share_ = std::make_unique<RankShare>(model_path_, std::move(run), rank, form, true);
     if (!share_->model().has_data())

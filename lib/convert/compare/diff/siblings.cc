@@ -1,10 +1,12 @@
 // A name with n numbers has n families: "layers.*.experts.1.up" and "layers.3.experts.*.up". The members of a
-// family are siblings. Most siblings differ in their first items already, so few are read to their end.
+// family, of one type and shape, are siblings. Most siblings differ in their first items already, so few are read
+// to their end. A thousand tensors may be asked for, and a family may have a million members.
 #include "convert/compare/diff/siblings.h"
 
 #include <algorithm>
 #include <span>
 
+#include "convert/compare/diff/could_read.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
 #include "core/items/dtype.h"
@@ -17,8 +19,9 @@ namespace {
 
 constexpr i64 kFirstItems = 512;
 
-// The name once for each of its numbers, without that number.
-std::vector<std::string> families_of(std::string_view name) {
+// The name once for each of its numbers, without that number; with the type and the shape of the tensor.
+std::vector<std::string> families_of(std::string_view name, const Store& store, i64 tensor) {
+  const std::string kind = cat(" ", dtype_name(store.dtype(tensor)), dims_to_string(store.dims(tensor)));
   auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::vector<std::string> out;
   for (std::size_t at = 0; at < name.size();) {
@@ -28,7 +31,7 @@ std::vector<std::string> families_of(std::string_view name) {
     }
     std::size_t end = at;
     while (end < name.size() && is_digit(name[end])) end++;
-    out.push_back(cat(name.substr(0, at), "*", name.substr(end)));
+    out.push_back(cat(name.substr(0, at), "*", name.substr(end), kind));
     at = end;
   }
   return out;
@@ -53,29 +56,55 @@ std::string digest(TensorReader& reader, i64 tensor) {
 
 Siblings::Side::Side(const Store& s) : store(s), files(s), reader(s, files) {
   for (i64 t = 0; t < s.tensor_count(); t++)
-    for (std::string& family : families_of(s.name(t))) families[std::move(family)].push_back(t);
+    for (std::string& family : families_of(s.name(t), s, t)) families[std::move(family)].members.push_back(t);
 }
 
-// Each beginning is read once, as a family may have a million members.
 u64 Siblings::Side::begin(i64 tensor) {
   auto at = begins.find(tensor);
   if (at == begins.end()) at = begins.emplace(tensor, first_hash(reader, store, tensor)).first;
   return at->second;
 }
 
+const std::string& Siblings::Side::sum(i64 tensor) {
+  auto at = sums.find(tensor);
+  if (at == sums.end()) at = sums.emplace(tensor, digest(reader, tensor)).first;
+  return at->second;
+}
+
+Siblings::Alike* Siblings::Side::alike(const std::string& family, u64 begin) {
+  auto at = families.find(family);
+  if (at == families.end()) return nullptr;
+  Family& of = at->second;
+  while (of.read < of.members.size()) {
+    const i64 t = of.members[of.read++];
+    could_read([&] { of.by_begin[this->begin(t)].tensors.push_back(t); });
+  }
+  auto found = of.by_begin.find(begin);
+  return found == of.by_begin.end() ? nullptr : &found->second;
+}
+
+i64 Siblings::Side::with_sum(Alike& siblings, const std::string& sum, i64 own) {
+  while (true) {
+    if (auto at = siblings.by_sum.find(sum); at != siblings.by_sum.end())
+      for (i64 t : at->second)
+        if (t != own) return t;
+    if (siblings.summed == siblings.tensors.size()) return -1;
+    const i64 next = siblings.tensors[siblings.summed++];
+    could_read([&] {
+      std::vector<i64>& first = siblings.by_sum[this->sum(next)];
+      if (first.size() < 2) first.push_back(next);
+    });
+  }
+}
+
 Siblings::Siblings(const Store& a, const Store& b) : a_(a), b_(b) {}
 
 i64 Siblings::found(Side& of, i64 tensor, Side& in, i64 own) {
   const u64 begin = of.begin(tensor);
-  std::string whole;
-  for (const std::string& family : families_of(in.store.name(own))) {
-    for (i64 t : in.families[family]) {
-      if (t == own || in.store.dtype(t) != of.store.dtype(tensor)) continue;
-      if (!std::ranges::equal(in.store.dims(t), of.store.dims(tensor))) continue;
-      if (in.begin(t) != begin) continue;
-      if (whole.empty()) whole = digest(of.reader, tensor);
-      if (digest(in.reader, t) == whole) return t;
-    }
+  for (const std::string& family : families_of(in.store.name(own), of.store, tensor)) {
+    Alike* alike = in.alike(family, begin);
+    if (!alike || alike->tensors == std::vector<i64>{own}) continue;
+    if (const i64 t = in.with_sum(*alike, of.sum(tensor), own); t >= 0) return t;
   }
   return -1;
 }

@@ -25,21 +25,40 @@ class Siblings {
   Siblings(const Store& a, const Store& b);
 
   // For a tensor of A and the tensor of the same name in B, which differ: whose values it has, in words; ""
-  // if no sibling's. Reads the beginning of all siblings, and what begins alike as a whole. Throws what
-  // TensorReader::read() throws.
+  // if no sibling's. Reads the beginning of all siblings, and what begins alike as a whole; both once, however
+  // many tensors are asked for. Throws what TensorReader::read() throws of the two tensors; siblings that cannot
+  // be read are left out.
   std::string hint(i64 of_a, i64 of_b);
 
  private:
-  // One of the two, with its tensors by their names with one number left out.
+  // Siblings that begin alike. Each is summed once, in their order, when the sum of another tensor is looked for.
+  struct Alike {
+    std::vector<i64> tensors{};
+    std::size_t summed = 0;                            // how many of them
+    std::map<std::string, std::vector<i64>> by_sum{};  // the first two of each
+  };
+  // Siblings of one type and shape. Their beginnings are read when the first of them is asked for.
+  struct Family {
+    std::vector<i64> members{};
+    std::size_t read = 0;             // how many of them
+    std::map<u64, Alike> by_begin{};  // hashes of the first items
+  };
+  // One of the two.
   struct Side {
     explicit Side(const Store& s);
     const Store& store;
     StoreFiles files;
     TensorReader reader;
-    std::map<std::string, std::vector<i64>, std::less<>> families{};
-    std::unordered_map<i64, u64> begins{};  // hashes of the first items, of tensors that were asked for
+    std::map<std::string, Family, std::less<>> families{};
+    std::unordered_map<i64, u64> begins{};        // of tensors that were asked for
+    std::unordered_map<i64, std::string> sums{};  // of the whole
 
     u64 begin(i64 tensor);
+    const std::string& sum(i64 tensor);
+    // The siblings that begin so; null: none.
+    Alike* alike(const std::string& family, u64 begin);
+    // The first of them that has the sum and is not `own`; -1: none.
+    i64 with_sum(Alike& siblings, const std::string& sum, i64 own);
   };
   // The sibling in `in` of the tensor `own` whose values `of` has; -1: none.
   static i64 found(Side& of, i64 tensor, Side& in, i64 own);

@@ -24,9 +24,10 @@ namespace {
 // checkpoint may be in no place but the assets that the tested checkpoint was given.
 Opened table_of(const Store& tested, std::unique_ptr<Store> source, const std::string& path,
                 const CompareOptions& options) {
-  OpenAs how{.source = path, .threads = options.threads, .compare_copies = false};
+  OpenAs how{.source = path, .threads = options.threads};
   how.how.accept = options.opening.accept, how.how.model = options.opening.model;
   how.how.model.kept_map = kept_map(tested);
+  how.how.model.leave_unlike_copies = true;
   how.how.model.bad_numbers = BadNumbers::kShow;
   if (is_model_without_config(*source)) {
     how.how.assets = options.opening.assets;
@@ -107,6 +108,7 @@ Sides sides_of_export(std::unique_ptr<Store> tested, std::unique_ptr<Store> sour
                   ", with this folder as the source"));
   HfModelOptions reading = options.opening.model;
   reading.kept_map = kept_map(*source);
+  reading.leave_unlike_copies = true;
   Sides out{
       .compared_as =
           "each tensor of the Hugging Face model with the one that exporting the checkpoint would write"};

@@ -74,7 +74,8 @@ Sides sides_of_files(std::unique_ptr<Store> tested, std::unique_ptr<Store> sourc
   const bool folders = !tested->files().empty() && !tested->files()[0].path.empty();
   const bool one_format = tested->format() == source->format();
   const bool no_objects = tested->objects().empty() && source->objects().empty();
-  const HfModelOptions& model = options.opening.model;
+  HfModelOptions model = options.opening.model;
+  model.leave_unlike_copies = true;
   refuse_unread_settings(options, *source, one_format && folders);
   // The table is read for the names of tensors that are missing alone, but a map that cannot be read is told.
   if (!model.map_file.empty() || model.expert_layout != ExpertLayout::kAuto)

@@ -111,9 +111,9 @@ Conversion plan_hf_to_fsdp(const HfToFsdpOptions& options) {
   OpenAs how{.source = options.source,
              .model_dict = options.model_dict,
              .model_alone = true,
-             .threads = options.threads,
-             .compare_copies = options.rank == 0};
+             .threads = options.threads};
   how.how.assets = options.assets, how.how.accept = options.accept, how.how.model = options.model;
+  how.how.model.leave_unlike_copies = options.rank != 0;
   return plan_hf_to_fsdp(open(how), options);
 }
 

@@ -18,7 +18,6 @@
 #include "hf/model.h"
 #include "io/dcp/keys/dialect.h"
 #include "io/dcp/write/layout.h"
-#include "io/file/parallel.h"
 #include "io/output/output_files.h"
 #include "io/store/store.h"
 #include "mappings/fsdp/layout.h"
@@ -70,11 +69,10 @@ class PlannedStore final : public Store {
   std::vector<i64> chunks_;  // numbers of chunks of the layout, by key
 };
 
-HfModel open_model(const std::string& path, HfModelOptions reading) {
+HfModel open_model(const std::string& path, HfModelOptions reading, int threads) {
   reading.shapes_only = true;
-  HfModel model = open_hf_model(path, reading);
-  refuse_unlike_copies(model, default_threads());
-  return model;
+  reading.threads = threads;
+  return open_hf_model(path, reading);
 }
 
 PlannedCheckpoint checkpoint_of(const HfModel& model, const RunSetup& run, const Grid& grid, DcpLayout layout,
@@ -91,7 +89,7 @@ PlannedCheckpoint checkpoint_of(const HfModel& model, const RunSetup& run, const
 PlannedCheckpoint planned_fsdp(const HfToFsdpOptions& options) {
   refuse_unlike_v2(options.grid, options.fsdp);
   refuse_other_types(options.fsdp, options.values);
-  const HfModel model = open_model(options.source, options.model);
+  const HfModel model = open_model(options.source, options.model, options.threads);
   const std::optional<LayerPattern> groups = given_pattern(options.hybrid_pattern, options.grid.pp);
   const FsdpRun run = fsdp_run(options, *model.map, groups ? &*groups : nullptr);
   const KeyTable keys(*model.map, run.run, KeyTable::Cells{run.grid.tp, run.grid.etp});
@@ -102,7 +100,7 @@ PlannedCheckpoint planned_fsdp(const HfToFsdpOptions& options) {
 }
 
 PlannedCheckpoint planned_torch_dist(const ToMcoreOptions& options) {
-  const HfModel model = open_model(options.source, options.checkpoint.model);
+  const HfModel model = open_model(options.source, options.checkpoint.model, options.threads);
   const ModelMap& map = *model.map;
   Notes of_pattern;
   const std::optional<LayerPattern> pattern = torch_dist_pattern(options, map, of_pattern);

@@ -269,11 +269,11 @@ Conversion plan_to_ranks(const ToRanksOptions& options) {
 
 Conversion plan_to_ranks(std::unique_ptr<Store> store, const ToRanksOptions& options) {
   refuse_contradictions(options);
-  const OpenAs how{.source = options.source,
-                   .how = options.checkpoint,
-                   .model_dict = options.model_dict,
-                   .threads = options.threads,
-                   .compare_copies = options.rank == 0};
+  OpenAs how{.source = options.source,
+             .how = options.checkpoint,
+             .model_dict = options.model_dict,
+             .threads = options.threads};
+  how.how.model.leave_unlike_copies = options.rank != 0;
   return plan_to_ranks(open(std::move(store), how), options);
 }
 

@@ -179,9 +179,9 @@ OpenAs opening_of(const ToMcoreOptions& options) {
   OpenAs how{.source = options.source,
              .how = options.checkpoint,
              .model_dict = options.model_dict,
-             .threads = options.threads,
-             .compare_copies = options.rank == 0};
+             .threads = options.threads};
   how.how.states = options.weights_only ? StateUse::kLeft : StateUse::kRead;
+  how.how.model.leave_unlike_copies = options.rank != 0;
   // Megatron's own modules save norms under the names that fused ones have, so torch_dist has these whatever a
   // run has in memory. The names of another torch_dist stay.
   how.how.names = KeyNames::kUsual;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "io/values/tensor_stats.h"
+#include "tests/support/equal_stats.h"
 
 namespace mckpt::impl {
 namespace stats_list_test {
@@ -28,20 +29,8 @@ TEST(StatsList, GivesBackWhatWasAdded) {
   StatsList list;
   for (i64 i = 0; i < kCount; i++) list.add(made(i));
   for (i64 i = 0; i < kCount; i++) {
-    const TensorStats expected = made(i), found = list[static_cast<std::size_t>(i)];
-    EXPECT_EQ(found.numbers, expected.numbers);
-    EXPECT_EQ(found.finite, expected.finite);
-    EXPECT_EQ(found.zeros, expected.zeros);
-    EXPECT_EQ(found.non_finite.nans, expected.non_finite.nans);
-    EXPECT_EQ(found.non_finite.infinities, expected.non_finite.infinities);
-    EXPECT_EQ(found.non_finite.first_nan, expected.non_finite.first_nan);
-    EXPECT_EQ(found.non_finite.first_infinity, expected.non_finite.first_infinity);
-    EXPECT_EQ(found.min, expected.min);
-    EXPECT_EQ(found.max, expected.max);
-    EXPECT_EQ(found.mean, expected.mean);
-    EXPECT_EQ(found.deviation, expected.deviation);
-    EXPECT_EQ(found.sum_of_squares, expected.sum_of_squares);
-    EXPECT_EQ(found.histogram, expected.histogram);
+    SCOPED_TRACE(i);
+    expect_equal(list[static_cast<std::size_t>(i)], made(i));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/base/text.h"
 #include "io/values/element.h"
+#include "tests/support/equal_stats.h"
 #include "tests/support/table_store.h"
 #include "tests/support/temp_folder.h"
 
@@ -192,17 +193,7 @@ TEST(TensorStats, AreTheSameOneByOneForALongList) {
       ASSERT_LT(at, expected.size());
       const TensorStats& e = expected[at++];
       SCOPED_TRACE(cat("place ", static_cast<i64>(at - 1), ", threads ", threads));
-      EXPECT_EQ(s.numbers, e.numbers);
-      EXPECT_EQ(s.finite, e.finite);
-      EXPECT_EQ(s.zeros, e.zeros);
-      EXPECT_EQ(s.non_finite.nans, e.non_finite.nans);
-      EXPECT_EQ(s.non_finite.first_nan, e.non_finite.first_nan);
-      EXPECT_EQ(s.min, e.min);
-      EXPECT_EQ(s.max, e.max);
-      EXPECT_EQ(s.mean, e.mean);
-      EXPECT_EQ(s.deviation, e.deviation);
-      EXPECT_EQ(s.sum_of_squares, e.sum_of_squares);
-      EXPECT_EQ(s.histogram, e.histogram);
+      expect_equal(s, e);
     });
     EXPECT_EQ(at, expected.size());
     EXPECT_EQ(read, expected_bytes);
