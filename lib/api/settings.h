@@ -22,7 +22,7 @@
 namespace mckpt::impl {
 
 // A list of settings. Only a list may be given several times. Every take() throws kUsage for a value that
-// does not have the type of the field, and for an empty one of a setting that is no argument.
+// does not have the type of the field, and for an empty one unless the setting is an argument.
 class Settings {
  public:
   // `list` ends with a null pointer; null: no settings. Throws kUsage for a text without '='.

@@ -1,5 +1,5 @@
-"""Makes the folder zero2_round_robin_w3: a small model that DeepSpeed trained in float32 with round_robin_gradients, two groups of the optimizer. What zero_to_fp32
-gives for it is compared with the weights that the model computes with. usage: make_round_robin.py (with DeepSpeed 0.19.8 and torch 2.11.0, on CPUs)"""
+"""Makes the folder zero2_round_robin_w3: a small model that DeepSpeed trained in float32 with round_robin_gradients, two groups of the optimizer. The tensors
+that zero_to_fp32 gives are compared with the weights that the model computes with. usage: make_round_robin.py (with DeepSpeed 0.19.8 and torch 2.11.0, on CPUs)"""
 import hashlib
 import json
 import os

@@ -42,8 +42,7 @@ void report_states(const Store& tested, Comparison& comparison) {
 // Names the tensors beside the model on one side. Tensors that may be weights, such as an average of the
 // model, get a line of their own, which the verdict repeats.
 void name_beside_model(const BesideModel& beside, const Comparing& c) {
-  const char* reason = "beside the model, whose tensors alone are compared";
-  for (const std::string& name : beside.names) c.comparison.leave_beside(reason, name);
+  for (const std::string& name : beside.names) c.comparison.leave_beside(beside.reason, name);
   std::vector<std::string_view> chosen;
   for (const std::string& name : beside.floats)
     if (c.comparison.chooses(name)) chosen.push_back(name);

@@ -37,7 +37,7 @@ inline bool makes_whole(KeyNames names) { return names == KeyNames::kWhole; }
 enum class StateUse : u8 {
   kLeft,        // are not read, and need not be sound
   kRead,        // each must be of a parameter: others are refused
-  kAsStored,    // are read, and those of no parameter keep the names that they have on disk
+  kAsStored,    // are read; states of no parameter keep their names on disk
   kLeftOfRanks  // need to be sound, and are not read of files of ranks; of torch_dist as stored
 };
 

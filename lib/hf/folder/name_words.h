@@ -15,8 +15,8 @@ bool is_in_optimizer(std::string_view name);
 // Whether a name is one of an optimizer's states: is_in_optimizer(), or its last part is a moment's.
 bool is_of_states(std::string_view name);
 
-// Whether a part of such a name says that it is a state. Of others the name alone is no proof: "optimizer.proj.weight" and
-// a whole name "step" may be a module's.
+// Whether a part of such a name says that it is a state. Other names prove nothing:
+// "optimizer.proj.weight" and a whole name "step" may be a module's.
 bool is_certain_state(std::string_view name);
 
 // Whether a name is one of a whole model, as "model.norm.weight" and "lm_head.weight" are: a front "model." of

@@ -5,12 +5,11 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/base/name_hash.h"
-#include "core/base/text.h"
 #include "core/items/placement.h"
 #include "io/zero/experts.h"
 #include "io/zero/files.h"
 #include "io/zero/flat_parts.h"
+#include "io/zero/turns.h"
 
 namespace mckpt::impl {
 namespace {
@@ -182,47 +181,19 @@ class TrainedParameters {
     return complete ? flat.end() : checked_mul(each, sharing.ranks, kCounting);
   }
 
-  // With round_robin_gradients the ranks take the parameters of a group in turns. The parts and param_shapes have them in
-  // this order; param_slice_mappings has the addresses that they would have in the optimizer's own:
-  //
-  //   param_slice_mappings   a b c | c d e        in turns of two ranks   a c e b d   as in param_shapes
-  //
-  // Parameters without items have no address, and take a turn all the same: then nothing is compared.
+  // The addresses of round_robin_gradients. If a rank has none, nothing is compared.
   void check_turns(std::size_t g, const ZeroGroup& parameters, const Sharing& sharing) {
-    std::vector<std::string_view> order;
-    NameMap<std::string_view, i64> found;  // items
+    std::vector<const NameMap<std::string_view, ZeroOptimizerStates::Address>*> addresses;
     for (i64 place = 0; place < sharing.ranks; place++) {
       const auto file = std::ranges::find_if(
           files_, [&](const auto& f) { return sharing.has(f.rank) && sharing.place(f.rank) == place; });
       if (file == files_.end() || !file->states.groups[g].addresses) return;
-      std::vector<std::pair<i64, std::string_view>> begins;
-      for (const auto& [name, address] : *file->states.groups[g].addresses) {
-        begins.emplace_back(address.begin, name);
-        found[name] = checked_add(found[name], address.items, kCounting);
-      }
-      std::ranges::sort(begins);
-      for (const auto& [begin, name] : begins)
-        if (order.empty() || order.back() != name) order.push_back(name);
+      addresses.push_back(&*file->states.groups[g].addresses);
     }
-    if (std::ranges::any_of(parameters, [](const ZeroParameter& p) { return p.shape.items() == 0; })) return;
-    std::vector<std::string_view> turns;
-    for (i64 first = 0; first < sharing.ranks; first++)
-      for (i64 i = first; i < std::ssize(order); i += sharing.ranks)
-        turns.push_back(order[static_cast<std::size_t>(i)]);
-    const std::string front =
-        cat("param_slice_mappings of group ", g,
-            " does not fit param_shapes with round_robin_gradients, by which ranks take turns: ");
-    if (turns.size() != parameters.size())
-      return report(cat(front, "it has ", counted(std::ssize(turns), "parameter"), ", param_shapes ",
-                        parameters.size()));
-    for (std::size_t i = 0; i < turns.size(); i++) {
-      if (turns[i] != parameters[i].name)
-        return report(cat(front, "place ", i, " is the turn of ", escaped(turns[i]), ", in param_shapes of ",
-                          escaped(parameters[i].name)));
-      if (found[turns[i]] != parameters[i].shape.items())
-        return report(cat(front, "it has ", counted(found[turns[i]], "item"), " of ", escaped(turns[i]),
-                          ", param_shapes ", parameters[i].shape.items()));
-    }
+    if (const std::string wrong = turns_fault(addresses, parameters); !wrong.empty())
+      report(
+          cat("param_slice_mappings of group ", g,
+              " does not fit param_shapes with round_robin_gradients, by which ranks take turns: ", wrong));
   }
 
   // Compares with DeepSpeed's own addresses; one finding for each file.

@@ -57,6 +57,12 @@ with tempfile.TemporaryDirectory() as scratch:
     for a, b in ((one, weights), (weights, one)):
         check("states of one side", 1, "diff", a, b, words=(STATE,))
     check("a conversion of weights", 0, "verify", weights, "--against", one)
+    # Without states the two are compared by the names of parameters, and what has no place there is named.
+    bare = os.path.join(scratch, "bare")
+    shutil.copytree(one, bare, ignore=shutil.ignore_patterns("distrib_optim.pt"))
+    random = "mp_rank_00/rng_state.0.torch_rng_state"
+    for verb in (("diff", bare), ("verify", bare, "--against")):
+        check("random states", 0, *verb, bare, "--assets", at(RANKS, "assets"), words=(f"not compared: {random}", "and 17 more (of neither the model nor the optimizer)"))
     check("a run has states", 1, "verify", one, "--against", weights, words=(STATE.replace("01", "00"),))
 
     for case, word in ((BUCKETS, BUCKET), (GATHERED, "param_state/shard")):
@@ -69,11 +75,11 @@ with tempfile.TemporaryDirectory() as scratch:
             check("a conversion of weights", 0, "verify", weights, "--against", run, *known, "--weights-only")
     check("lost states", 1, "verify", os.path.join(scratch, f"{BUCKETS}_reshard"), "--against", at(BUCKETS, "ckpt"), words=(BUCKET,))
     check("lost states", 4, "verify", os.path.join(scratch, f"{GATHERED}_reshard"), "--against", at(GATHERED, "ckpt"), words=("MC3005",))
-    # Of two formats, the one object of all states can be compared with nothing, and diff has no --weights-only.
+    # The one object of all states has no counterpart in another format, and diff has no --weights-only.
     fsdp = made("to-fsdp", GATHERED, "--weights-only", "--dp", "1")
-    check("two formats", 4, "diff", fsdp, at(GATHERED, "ckpt"), words=("MC3005", "mckpt convert reshard SRC OUT --weights-only"))
+    check("two formats", 4, "diff", fsdp, at(GATHERED, "ckpt"), words=("MC3005", "--weights-only of mckpt convert reshard"))
     fsdp = made("to-fsdp", BUCKETS, "--weights-only", "--dp", "1")
     for a, b in ((fsdp, at(BUCKETS, "ckpt")), (at(BUCKETS, "ckpt"), fsdp)):
         check("two formats", 1, "diff", a, b, words=(BUCKET,))
     check("two formats", 0, "verify", fsdp, "--against", at(BUCKETS, "ckpt"), "--weights-only")
-finish(40)
+finish(42)

@@ -192,7 +192,7 @@ def turns():
             without_name(path)
         swap(at / optimizer_file(0), at / optimizer_file(1))
         told(folder, 1, "problem[MC1113]", "param_slice_mappings of group 0 does not fit param_shapes with round_robin_gradients")
-    # The order of param_shapes is that of a run without the switch.
+    # A run without the switch has another order in param_shapes.
     folder, at, _ = saved(2, groups=groups, turns=True)
     shutil.copy(saved(2, groups=groups)[1] / "mp_rank_00_model_states.pt", at)
     changed(at / "mp_rank_00_model_states.pt", lambda s: s["ds_config"]["zero_optimization"].update(round_robin_gradients=True))

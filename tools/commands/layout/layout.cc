@@ -50,7 +50,7 @@ Shape parse_shape(std::string_view text) {
     std::size_t end = std::min(text.find('x', at), text.size());
     std::string_view digits = text.substr(at, end - at);
     if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) refuse_word(text);
-    dims.push_back(parse_i64(digits, "SHAPE"));
+    dims.push_back(parse_i64(digits, "SHAPE", Code::kSizeOverflow));
     at = end + 1;
   }
   return Shape(dims);

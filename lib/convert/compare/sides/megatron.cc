@@ -78,7 +78,7 @@ Opened open_listed(std::unique_ptr<Store> store, const CheckpointOptions& how, b
   } catch (Error& e) {
     if (listed && e.code() == Code::kNotHeld)
       e.help(
-          "mckpt convert reshard SRC OUT --weights-only makes a checkpoint without the states, which can be compared");
+          "`weights_only` of mckpt convert reshard makes a checkpoint without the states, which can be compared");
     throw;
   }
 }
@@ -96,7 +96,7 @@ Opened open_tested(std::unique_ptr<Store> tested, CheckpointOptions how, const C
   }
 }
 
-// Whether the tensor is in a file of its own beside the model's, as those of a distributed optimizer are.
+// Whether the tensor is in another file of its rank than the model, as the states of a distributed optimizer are.
 bool is_in_other_file(std::string_view name) { return name.find(".pt:") != name.npos; }
 
 // Whether files of ranks have states: a run saved them. Files of ranks that a conversion writes have none.
@@ -157,6 +157,19 @@ void note_names(Sides& sides, bool two_models, i64 main_weights) {
         ": padding that only the other side has is not compared, padding that only this side has must be zeros"));
 }
 
+// Tensors of a side in files of ranks that are of neither the model nor the optimizer, such as random states.
+void name_others(const CheckpointModel& side, Sides& sides) {
+  const Store& disk = side.on_disk();
+  BesideModel others{.reason = "of neither the model nor the optimizer"};
+  for (i64 t = 0; disk.driver().ranks_apart && t < disk.tensor_count(); t++) {
+    const std::string_view name = disk.name(t);
+    const std::string_view own = name.substr(std::min(name.find('/') + 1, name.size()));
+    if (!is_in_other_file(name) && !own.starts_with("model") && !own.starts_with("optimizer"))
+      others.names.emplace_back(name);
+  }
+  if (!others.names.empty()) sides.beside.push_back(std::move(others));
+}
+
 // The two by the keys of fsdp_dtensor. `assets`: the assets of either side; "": neither side has assets, so the model is
 // not known. `two_models`: each side is read with its own.
 Sides by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const std::string& assets,
@@ -190,6 +203,7 @@ Sides by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, cons
     out.completed = std::move(completed);
   }
   note_names(out, two_models, main_weights);
+  for (const CheckpointModel* side : {&to, &from}) name_others(*side, out);
   out.changes = changes_under_keys(to, from, into, options);
   if (other_layers)
     out.objects_apart = kOtherLayers;

@@ -30,6 +30,7 @@ struct CompareOptions;
 struct BesideModel {
   std::vector<std::string> names{};
   std::vector<std::string> floats{};  // of these, those that may be weights
+  std::string reason = "beside the model, whose tensors alone are compared";
 };
 
 struct Sides {

@@ -33,7 +33,6 @@ for more in 9223372036854775808 99999999999999999999 -9223372036854775809; do
   done
   said "--threads: the number does not fit 63 bits" stats x "--threads=$more"
 done
-said "SHAPE: the number does not fit 63 bits" layout 9223372036854775808x4
 said "unexpected argument 'layout'" help pattern layout
 said "unexpected argument 'x'" mappings list x
 expect 2 "$mckpt" ls "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe --as fsdp --dp 99999999

@@ -162,7 +162,7 @@ TEST(SectionedNames, NamesWhatMayBeWeightsBesideTheModel) {
       {"enc.inv_freq", {7}},
       {"extra_states.enc.w", {8}},
   };
-  EXPECT_EQ(sectioned_names(*made_store(folder, tensors)).floats_beside, (std::vector<i64>{1, 7}));
+  EXPECT_EQ(sectioned_names(*made_store(folder, tensors)).floats_beside, (std::vector<i64>{1, 2, 4, 7}));
 }
 
 // No dicts are known here, as of rank files that were joined elsewhere: the names of the folder decide.
