@@ -13,6 +13,7 @@
 #include "hf/draft_of_model.h"
 #include "hf/folder/amended_model.h"
 #include "hf/folder/assets.h"
+#include "hf/folder/front_of_names.h"
 #include "hf/folder/tensors.h"
 #include "hf/folder/tied_names.h"
 #include "hf/map_file/map_file.h"
@@ -215,6 +216,29 @@ void refuse_unlike_copies(const HfModel& model, const HfModelOptions& options) {
   if (!unlike.empty()) throw unlike_ties(unlike).file(model.path);
 }
 
+// map_of(), with the front that transformers puts before names, or takes off, where they do not match without. An
+// error is about the names in the files.
+void pair_tensors(HfModel& m) {
+  try {
+    m.map = map_of(m);
+    return;
+  } catch (const Error& first) {
+    const bool of_files = m.store && !adapted_view(*m.store) && !dequantized_view(*m.store);
+    if (first.code() != Code::kUnaccounted || !of_files) throw;
+    try {
+      const ModelMap promised =
+          ModelMap::promised(m.config.model, *m.config.family, map_options(m.expert_layout));
+      std::vector<std::string_view> names;
+      for (i32 t = 0; t < promised.sources().size(); t++) names.push_back(promised.sources()[t].name);
+      m.store = with_front_of_class(std::move(m.store), names);
+      if (m.store) m.map = map_of(m), m.fronted = true;
+    } catch (const Error& e) {
+      if (e.code() == Code::kInterrupted || e.is_of_the_moment()) throw;
+    }
+    if (!m.fronted) throw first;
+  }
+}
+
 }  // namespace
 
 HfConfig hf_config_of(const std::string& path, const OpenOptions& opening, const std::string& map_text) {
@@ -276,7 +300,7 @@ HfModel open_hf_folder(std::unique_ptr<Store>& opened, const std::string& path,
             parse_safetensors_index(json_text(folder.open_file(index))));
       });
     }
-    m.map = map_of(m);
+    pair_tensors(m);
   });
   refuse_unlike_copies(m, options);
   return m;
@@ -295,7 +319,7 @@ HfModel open_hf_model(const std::string& path, std::unique_ptr<Store> weights,
   read_mapped_config(m, folder, options, list ? &*list : nullptr);
   m.store = std::move(weights);
   if (const AdaptedStore* view = adapted_view(*m.store)) amend(m.config, view->amended());
-  with_file(m.store->root(), [&] { m.map = map_of(m); });
+  with_file(std::string(m.store->root()), [&] { pair_tensors(m); });
   refuse_unlike_copies(m, options);
   return m;
 }

@@ -51,6 +51,7 @@ struct HfModel {
       index;                           // set if the folder has the index but none of the files that it names
   std::unique_ptr<OwnFamily> own;      // set if a map file changes the family's tables
   std::unique_ptr<PlainFamily> plain;  // set for a model that no family knows
+  bool fronted = false;                // `store` has other fronts of names than the files (front_of_names.h)
   std::unique_ptr<ModelMap> map;       // its source table has the store's tensors, in the store's order
 
   bool has_data() const { return store != nullptr; }

@@ -5,6 +5,7 @@
 #include "core/items/dtype.h"
 #include "hf/adapter/adapted_store.h"
 #include "hf/folder/assets.h"
+#include "hf/folder/front_of_names.h"
 #include "hf/model.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/file/folder.h"
@@ -51,6 +52,7 @@ Notes notes_of(const HfModel& model) {
   else if (!model.config.quantized.empty())
     notes.warn(cat(model.config.quantized, "; shapes and sizes are those of the model before quantisation"));
   if (const std::string warning = map_warning(model); !warning.empty()) notes.warn(warning);
+  if (model.fronted) notes.note(kFrontedText);
   if (has_adapter_beside(model))
     notes.warn(
         "the folder has an adapter beside the whole model, which is not read: transformers with PEFT loads the model with it; move one of them into a folder of its own, and give the model as `base` to have the adapter in it");

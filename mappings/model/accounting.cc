@@ -124,7 +124,7 @@ class FormFinder {
   Votes votes_;
 };
 
-// Marks the tensors that rows read. One pass over all sites, then unread(), then report().
+// Marks the tensors that rows read. One pass over all sites, then unread() and empty(), then report().
 class Accountant {
  public:
   Accountant(const ModelConfig& model, const SourceTable& sources, Mismatches& mismatches)
@@ -163,6 +163,17 @@ class Accountant {
       if (at < 0 || read_[at]) continue;
       read_[at] = true;
       out.push_back({at, row.copy_of.empty() ? -1 : find(row.copy_of), row.reason});
+    }
+  }
+
+  // Adds matrices without items that no row reads: transformers writes the shared experts of a model that has
+  // none of them. pre: as unread().
+  void empty(std::vector<UnreadTensor>& out) {
+    for (i32 i = 0; i < sources_.size(); i++) {
+      const std::span<const i64> dims = sources_[i].header_known ? sources_[i].dims : std::span<const i64>();
+      if (read_[i] || dims.size() < 2 || std::ranges::find(dims, 0) == dims.end()) continue;
+      read_[i] = true;
+      out.push_back({i, -1, "it has no items"});
     }
   }
 
@@ -339,6 +350,7 @@ i64 account(const Family& family, const ModelConfig& model, const std::vector<Ne
             [&](const Site& site) { accountant.site(site, forms[site.section - family.sections.data()]); });
   for (const Unread& row : family.unread)
     if (holds(row.needs, model, model.text, Needs::kExpertsFused)) accountant.unread(row, model, unread);
+  accountant.empty(unread);
   accountant.report();
   return accountant.parameters();
 }

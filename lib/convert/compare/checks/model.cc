@@ -14,6 +14,7 @@
 #include "hf/config/refused_settings.h"
 #include "hf/config/unlike_settings.h"
 #include "hf/folder/assets.h"
+#include "hf/folder/front_of_names.h"
 #include "hf/folder/known_tensors.h"
 #include "hf/folder/model_folder.h"
 #include "hf/folder/name_words.h"
@@ -269,7 +270,12 @@ bool check_model_folder(const Store& store, int threads, VerifyReport& report) {
       odd.push_back({.code = Code::kContradiction, .message = std::move(warning), .warning = true});
     add_refused_settings(store.root(), store.opening(), odd);
     const Check::Status status = status_of(odd);
-    report.add({"model", status, store.tensor_count(), "tensors"}, std::move(odd));
+    report.add({.name = "model",
+                .status = status,
+                .count = store.tensor_count(),
+                .unit = "tensors",
+                .note = model.fronted ? kFrontedText : ""},
+               std::move(odd));
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;
     judge_config(store, e, report);

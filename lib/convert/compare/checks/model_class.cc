@@ -9,6 +9,7 @@
 #include "core/base/notes.h"
 #include "core/items/shape.h"
 #include "hf/folder/assets.h"
+#include "hf/folder/front_of_names.h"
 #include "hf/folder/known_tensors.h"
 #include "hf/folder/model_class.h"
 #include "hf/folder/model_folder.h"
@@ -88,7 +89,7 @@ bool has_other_class(const Store& store, const ModelFolder& folder) {
 }
 
 void check_class(const Store& store, const ModelFolder& folder, VerifyReport& report) {
-  const std::unique_ptr<Store> weights =
+  const std::shared_ptr<const Store> weights =
       dequantized(open_safetensors_folder(store.root(), store.opening()), quant_declaration_of(store),
                   DType::kBF16, BadNumbers::kShow);
   Notes notes;
@@ -97,13 +98,24 @@ void check_class(const Store& store, const ModelFolder& folder, VerifyReport& re
     report.add(not_compared(no_table_text(folder)), {});
     return;
   }
-  std::vector<Finding> found =
-      misfits_of(expected, *weights, escaped(folder.config->architecture), store.root());
+  const std::string name = escaped(folder.config->architecture);
+  std::vector<Finding> found = misfits_of(expected, *weights, name, store.root());
+  std::string note;
+  std::vector<std::string_view> names;
+  for (const KnownTensor& t : expected) names.push_back(t.name);
+  if (const auto fronted = found.empty() ? nullptr : with_front_of_class(weights, names, true);
+      fronted && misfits_of(expected, *fronted, name, store.root()).empty())
+    found.clear(), note = kFrontedText;
   for (const Note& n : notes)
     if (n.kind == Note::Kind::kWarning)
       found.push_back({.code = Code::kUnaccounted, .message = n.text, .warning = true});
   const Check::Status status = status_of(found);
-  report.add({"model", status, store.tensor_count(), "tensors"}, std::move(found));
+  report.add({.name = "model",
+              .status = status,
+              .count = store.tensor_count(),
+              .unit = "tensors",
+              .note = std::move(note)},
+             std::move(found));
 }
 
 }  // namespace mckpt::impl

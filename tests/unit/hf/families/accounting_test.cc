@@ -75,6 +75,26 @@ TEST(Accounting, SaysHowManyMoreThereAre) {
   EXPECT_EQ(notes.back(), "and 12 more");
 }
 
+// transformers writes them for n_shared_experts 0; a list of no items may be what a broken save left.
+TEST(Accounting, LeavesMatricesWithoutItemsOut) {
+  const std::string name = "model.layers.0.mlp.shared_experts.up_proj.weight";
+  Model m("qwen3_moe");
+  m.tensors.add(name, {0, 96});
+  EXPECT_EQ(m.refusal(), "nothing");
+  const ModelMap map = m.map();
+  ASSERT_EQ(map.unread().size(), 1u);
+  EXPECT_EQ(map.sources()[map.unread()[0].tensor].name, name);
+  EXPECT_EQ(map.unread()[0].reason, "it has no items");
+  for (const std::vector<i64>& dims : {std::vector<i64>{1, 96}, std::vector<i64>{0}}) {
+    m.tensors.add(name, dims);
+    EXPECT_EQ(m.refusal(), "MC2005 the tensors and the model do not match: 1 unmatched");
+  }
+  // A tensor that a parameter reads has its shape.
+  m.tensors.remove(name);
+  m.tensors["model.layers.0.mlp.gate.weight"].dims = {0, 96};
+  EXPECT_EQ(m.refusal(), "MC2005 the tensors and the model do not match: 1 wrong shape");
+}
+
 TEST(Accounting, OneTypeAParameter) {
   Model m("qwen3_dense");
   m.tensors["model.layers.0.mlp.up_proj.weight"].dtype = DType::kF32;

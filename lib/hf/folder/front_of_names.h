@@ -1,0 +1,32 @@
+// transformers loads tensors whose names lack the front of the base model, and tensors that have it once more
+// than the class (base_model_prefix). Embedding models are published so: Qwen3-Embedding is a Qwen3ForCausalLM
+// with the names of a Qwen3Model.
+//
+//   the class                      the file
+//   model.layers.0.mlp.w.weight    layers.0.mlp.w.weight           gets the front
+//   lm_head.weight                 model.lm_head.weight            loses it
+//
+// The front is "model." for every class of transformers that mckpt has a table of. For models with images,
+// whose names in memory are others than in their files, the rule gives other tensors, and is not used.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace mckpt::impl {
+
+class Store;
+
+// The sentence about a model that is read so.
+inline constexpr const char* kFrontedText =
+    "names in the files lack the front model. of the class, or have it once more: read as transformers loads them, under the names of the class";
+
+// The store under the names of the class, whose tensors `expected` lists; null for models that are not of text
+// alone, and where no tensor would get another name, or two the same one. Parts of names decide, so that
+// experts may be stored in any form. `base_class`: whether it may be a class without the front.
+std::unique_ptr<Store> with_front_of_class(const std::shared_ptr<const Store>& store,
+                                           const std::vector<std::string_view>& expected,
+                                           bool base_class = false);
+
+}  // namespace mckpt::impl
