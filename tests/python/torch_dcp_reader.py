@@ -3,6 +3,7 @@ gives; of other formats it gives the values of the files; on gloo ranks each ran
 from mckpt_tests.checks import need
 
 need("torch", "safetensors")
+import math
 import os
 import shutil
 import subprocess
@@ -114,7 +115,7 @@ class Reader(unittest.TestCase):
         self.assertEqual(state, {"objects": {"args": "mine"}})
 
     def test_plain_values_are_exact(self):
-        values = [None, True, -(2**40), 0.1, 1e300, 5e-324, float("-inf"), "it's\n\\\0 \u00e9\u6f22", b"\x00'\xff", (), (1,), [[], [1]], {"a": (1, 2.5), "b": None}, {1, 2}]
+        values = [None, True, -(2**40), 0.1, 1e300, 5e-324, float("-inf"), 2**63, -(2**64), -(2**64) - 1, 7**5000, -(7**5000), "nan", "it's\n\\\0 \u00e9\u6f22", b"\x00'\xff", (), (1,), [[], [1]], {"a": (1, 2.5), "b": None}, {1, 2}]
         dcp.save({f"v{i}": value for i, value in enumerate([values, *values])}, checkpoint_id=self.folder / "saved", no_dist=True,
                  planner=DefaultSavePlanner(flatten_state_dict=False))
         with mckpt.open(self.folder / "saved") as ckpt:
@@ -122,6 +123,11 @@ class Reader(unittest.TestCase):
             self.assertEqual(got, [values, *values])
             self.assertEqual([type(v) for v in got[0]], [type(v) for v in values])
             self.assertRaisesRegex(mckpt.Error, "no object", ckpt.object, "v99")
+
+    def test_a_nan_is_read(self):
+        dcp.save({"loss": float("nan"), "history": [1.0, float("nan")]}, checkpoint_id=self.folder / "nan", no_dist=True)
+        state = load({"loss": 0.0, "history": [0.0, 0.0]}, self.folder / "nan")
+        self.assertTrue(math.isnan(state["loss"]) and math.isnan(state["history"][1]) and state["history"][0] == 1.0)
 
     def test_nothing_is_executed(self):
         class Evil:

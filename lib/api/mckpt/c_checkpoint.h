@@ -27,7 +27,8 @@ MCKPT_API char* mckpt_checkpoint_json(const mckpt_checkpoint* checkpoint, mckpt_
 MCKPT_API char* mckpt_writer_json(const mckpt_checkpoint* checkpoint, mckpt_error** error);
 /* {"objects": [Object]} */
 MCKPT_API char* mckpt_objects_json(const mckpt_checkpoint* checkpoint, mckpt_error** error);
-/* The value of an object as a literal of Python; "" if it is not made of numbers, texts, lists and the like alone. */
+/* The value of an object as a literal of Python; "" if it is not made of numbers, texts, lists and the like alone. A NaN is
+ * the name nan. */
 MCKPT_API char* mckpt_object_literal(const mckpt_checkpoint* checkpoint, const char* name,
                                      mckpt_error** error);
 

@@ -1,6 +1,7 @@
 // Writes nothing for the whole value as soon as one part of it has no literal.
 #include "io/pickle/literal.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -25,6 +26,8 @@ class Literal {
       case Kind::kInt:
       case Kind::kWideInt:
         return add(cat(v.as_int()));
+      case Kind::kBigInt:
+        return add_hexadecimal(v.bytes());
       case Kind::kFloat:
         return add_float(v.as_float());
       case Kind::kText:
@@ -47,6 +50,7 @@ class Literal {
   std::string take() { return std::move(out_); }
 
  private:
+  static constexpr char kDigits[] = "0123456789abcdef";
   static constexpr int kMostDepth = 40;
   static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
@@ -56,16 +60,29 @@ class Literal {
   }
 
   bool add_float(double v) {
-    if (std::isnan(v)) return false;
+    if (std::isnan(v)) return add("nan");
     if (std::isinf(v)) return add(v > 0 ? "1e999" : "-1e999");  // Python reads it as an infinity
     char buffer[64];
     std::string text(buffer, std::to_chars(buffer, buffer + sizeof buffer, v).ptr);
     return add(text.find_first_of(".e") == text.npos ? text + ".0" : text);
   }
 
+  // Little-endian two's complement: of a negative number its complement is written, and one added on the way.
+  bool add_hexadecimal(std::span<const u8> bytes) {
+    const bool negative = !bytes.empty() && bytes.back() >= 0x80;
+    std::string digits;
+    unsigned carry = negative ? 1 : 0;
+    for (u8 b : bytes) {
+      const unsigned sum = (negative ? static_cast<u8>(~b) : b) + carry;
+      carry = sum >> 8;
+      digits += {kDigits[sum & 15], kDigits[sum >> 4 & 15]};
+    }
+    std::ranges::reverse(digits);
+    return add(cat(negative ? "-" : "", "0x", digits.empty() ? "0" : digits));
+  }
+
   // Bytes beyond ASCII are UTF-8 in a text, and escaped in bytes.
   bool quote(std::string_view open, std::span<const u8> bytes, bool utf8) {
-    constexpr char kDigits[] = "0123456789abcdef";
     out_ += open;
     for (u8 c : bytes) {
       if ((utf8 && c >= 0x80) || (c >= 0x20 && c < 0x7f && c != '\'' && c != '\\'))

@@ -1,4 +1,5 @@
-// Plain values as literals of Python, exactly: what ast.literal_eval() makes of the text is the value.
+// Plain values as literals of Python, exactly: what ast.literal_eval() makes of the text is the value. A NaN, which has no
+// literal, is the name nan.
 //
 //   {'lr': 0.0003, 'betas': (0.9, 0.95), 'name': 'it\'s'}
 #pragma once
@@ -10,8 +11,7 @@
 
 namespace mckpt::impl {
 
-// Nothing for a value that is or contains something else than None, bools, integers of 64 bits, floats that
-// are not NaN, texts, bytes, tuples, lists, dicts and sets with members; and for one that is nested deeper
+// Nothing for a value that is or contains something else than None, bools, integers, floats, texts, bytes, tuples, lists, dicts and sets with members; and for one that is nested deeper
 // than 40 or needs more than 64 MiB, as what refers to itself does.
 std::optional<std::string> pickle_literal(PickleValue v);
 

@@ -177,7 +177,7 @@ class Checkpoint(Mapping[str, Tensor]):
         if not literal:
             summary = next((o.summary for o in self.objects() if o.name == name), "")
             raise TypeError(f"the object '{name}' is not made of plain values alone: {summary}")
-        return ast.literal_eval(literal.decode("utf-8", "surrogatepass"))
+        return _value_of(literal.decode("utf-8", "surrogatepass"))
 
     # Its life.
 
@@ -198,6 +198,19 @@ class Checkpoint(Mapping[str, Tensor]):
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class _NanAsNumber(ast.NodeTransformer):
+    """A NaN has no literal: its text is the name nan."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.copy_location(ast.Constant(float("nan")), node) if node.id == "nan" else node
+
+
+def _value_of(literal: str) -> Any:
+    if "nan" not in literal:
+        return ast.literal_eval(literal)
+    return ast.literal_eval(_NanAsNumber().visit(ast.parse(literal, mode="eval")))
 
 
 def _texts(at: int | None, length: int) -> list[str]:
