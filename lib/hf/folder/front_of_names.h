@@ -1,6 +1,5 @@
 // transformers loads tensors whose names lack the front of the base model, and tensors that have it once more
-// than the class (base_model_prefix). Embedding models are published so: Qwen3-Embedding is a Qwen3ForCausalLM
-// with the names of a Qwen3Model.
+// than the class (base_model_prefix). A Qwen3Model beside the config of a Qwen3ForCausalLM lacks it.
 //
 //   the class                      the file
 //   model.layers.0.mlp.w.weight    layers.0.mlp.w.weight           gets the front
