@@ -60,6 +60,16 @@ class ZeroStore final : public Store {
   std::vector<TakenBox> boxes_of(i64 layout) const;
   const std::vector<ZeroPlace>& places_of(i64 column) const { return columns_[column].places; }
   i64 add_boxes_layout(const Shape& shape, std::span<const TakenBox> boxes);
+  // The weights of a parameter as training computes with them, beside its part in the optimizer. They are no tensor of
+  // the store until they are listed.
+  struct ModuleCopy {
+    std::string name, of;  // `of`: the parameter, by its name in the store
+    i64 layout, column;
+  };
+  void add_module_copy(std::string name, std::string_view of, const ZeroPlace& place);
+  std::span<const ModuleCopy> module_copies() const { return module_copies_; }
+  // Adds the copies that are wanted behind all tensors, as none of the model's.
+  void list_module_copies(const std::function<bool(const ModuleCopy&)>& wanted);
   void set_compares_copies() { compares_copies_ = true; }  // check() compares copies with what they are of
 
   void set_ranks(i64 ranks) { ranks_ = ranks; }
@@ -112,6 +122,7 @@ class ZeroStore final : public Store {
   std::deque<Column> columns_;
   std::vector<Tensor> tensors_;
   std::string names_;
+  std::vector<ModuleCopy> module_copies_;
   bool compares_copies_ = false;
 };
 

@@ -48,6 +48,8 @@ struct ComparedChunks {
   std::function<std::vector<i64>(i32 key)> made_of;
   // Compares a tensor that is not stored row by row with the tensor of the key; false: it cannot. Or empty.
   std::function<bool(i32 tensor, i32 key)> by_values{};
+  // How many rows of the tensor of a key a list of differences compares; empty, or nothing: all.
+  std::function<std::optional<i64>(i32 key)> rows{};
 };
 
 // One comparison: first leave_out() and set_aside() as often as needed, then run() once, which uses threads.
