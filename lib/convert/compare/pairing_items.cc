@@ -55,7 +55,7 @@ bool is_of_vocab(const CheckpointModel& checkpoint, const CheckpointKey& key) {
   return p.row->rule == "vocab" && p.sources.size() == 1 && p.sources[0] >= 0;
 }
 
-// The rows of the vocabulary that are no words of the model.
+// Rows of the vocabulary behind the words of the model.
 i64 padding_rows(const CheckpointModel& checkpoint) {
   return std::max<i64>(0, checkpoint.setup().vocab_rows - checkpoint.map().model().vocab);
 }

@@ -33,7 +33,7 @@ class Pair:
     rows: tuple = ()  # kinds of rows, with a as the first side
     left: str = ""  # in the one note about tensors that were not compared; "": there is none
     verdict: str = ""  # how the first line goes on behind "was compared"
-    against: tuple = ()  # exit statuses of verify a --against b, and b --against a; (): those of diff
+    against: tuple = ()  # exit statuses of verify a --against b, and b --against a; (): the status of diff
 
 
 def at(*names):
