@@ -201,6 +201,9 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
   if (ranks != report.checks.end() && !ranks->note.empty())
     left_out.emplace_back(ranks->status == Check::Status::kNone ? "the ranks were not compared"
                                                                 : "the order of the ranks was not checked");
+  if (auto main = std::ranges::find(report.checks, "main", &Check::name);
+      main != report.checks.end() && !main->note.empty())
+    left_out.emplace_back("shards of tensor-parallel ranks were not compared with their main weights");
   for (auto [check, words] : kLeftOut)
     if (std::ranges::find(report.checks, check, &Check::name) != report.checks.end())
       left_out.emplace_back(words);
