@@ -164,6 +164,17 @@ class Differences(unittest.TestCase):
         rows = [(r.kind, r.name, r.at, r.a, r.b) for r in self.diff(self.folder / "b", self.folder / "a")]
         self.assertEqual(rows, [("file", "hf_assets/config.json", ".rope_theta", "5.0", "1000000.0")])
 
+    def test_weights_of_deepspeed_that_one_side_has(self):
+        save, alone = os.path.join(DATA, "zero/zero1_tied_w2"), self.folder / "alone.safetensors"
+        mckpt.convert(save, alone, to="safetensors", progress=False)
+        found, words = self.diff(save, alone), "25 weights as training computes with them"
+        self.assertTrue(found.equal)
+        self.assertIn(f"compared), but {words} were not compared", repr(found))
+        self.assertIn(f"not compared: {words}, which one side alone has", str(found))
+        report = mckpt.verify(alone, against=save, progress=False)
+        self.assertIn(f"equal to {save}, but {words} were not compared", str(report).splitlines()[0])
+        self.assertNotIn("training computes", str(self.diff(save, save)))
+
     def test_what_cannot_be_compared_is_an_error(self):
         with self.assertRaises(mckpt.Error) as raised:
             mckpt.diff(TINY_MODEL, self.folder / "nothing", progress=False)

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <set>
 
+#include "convert/compare/checks/module_copies.h"
 #include "convert/compare/object_check.h"
 #include "convert/compare/verify.h"
 #include "core/base/error_code.h"
@@ -200,6 +201,9 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
   if (ranks != report.checks.end() && !ranks->note.empty())
     left_out.emplace_back(ranks->status == Check::Status::kNone ? "the ranks were not compared"
                                                                 : "the order of the ranks was not checked");
+  if (auto main = std::ranges::find(report.checks, "main", &Check::name);
+      main != report.checks.end() && !main->note.empty())
+    left_out.emplace_back("shards of tensor-parallel ranks were not compared with their main weights");
   for (auto [check, words] : kLeftOut)
     if (std::ranges::find(report.checks, check, &Check::name) != report.checks.end())
       left_out.emplace_back(words);
@@ -213,6 +217,8 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
   if (others > 0)
     left_out.push_back(
         cat(counted(others, "tensor"), " beside the model ", others == 1 ? "was" : "were", " not compared"));
+  if (const std::string copies = counted_module_copies(report); !copies.empty())
+    left_out.push_back(cat(copies, " not compared"));
   // Where the answer is positive: otherwise each has a problem, or the others are what counts.
   if (const std::string objects = counted_unseen_objects(report); good && !objects.empty())
     left_out.push_back(cat(objects, " not compared"));

@@ -10,6 +10,7 @@
 #include "convert/compare/checks/carried.h"
 #include "convert/compare/checks/load_files.h"
 #include "convert/compare/checks/metadata.h"
+#include "convert/compare/checks/module_copies.h"
 #include "convert/compare/checks/nesting.h"
 #include "convert/compare/compare_sides.h"
 #include "convert/compare/comparing.h"
@@ -114,6 +115,7 @@ Compared compare_values(OpenPath one, OpenPath other, const CompareOptions& opti
   tested = as_the_other(std::move(tested), path, *source, files);
   refuse_damaged_side(*tested, options.opening.accept);
   refuse_damaged_side(*source, options.opening.accept);
+  list_module_copies(*tested, *source, options.choice, out.report);
   const bool beside =
       !options.choice.all() || compare_beside(*tested, *source, path, source_path, options, out.report);
   // Types that were asked for are the types of the tested side, which keeps its place then.

@@ -1,6 +1,8 @@
 // Keys and tables of the two sides say which tensors of the source a chunk is made of.
 #include "convert/compare/pairing.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "convert/compare/checks/types.h"
@@ -14,8 +16,10 @@
 #include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"
 #include "convert/open/checkpoint.h"
+#include "core/base/text.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"
+#include "mappings/model/run_setup.h"
 
 namespace mckpt::impl {
 namespace {
@@ -36,6 +40,14 @@ FusedTables fused_tensors(const Store& source, const CheckpointModel& from, cons
 
 }  // namespace
 
+void name_padding(const std::string& rows, VerifyReport& report) {
+  report.add({.name = "padding",
+              .status = Check::Status::kNone,
+              .unit = "rows",
+              .note = cat("not compared: ", rows)},
+             {});
+}
+
 Pairing::~Pairing() = default;
 
 Pairing::Pairing(const Sides& sides, const Comparing& c) : sides_(sides) {
@@ -48,8 +60,15 @@ Pairing::Pairing(const Sides& sides, const Comparing& c) : sides_(sides) {
 }
 
 ComparedChunks Pairing::chunks() const {
-  return {
-      sides_.tested_store(), *chunks_, sides_.source_store(), tensors_, name_, job_, made_of_, by_values_};
+  return {sides_.tested_store(),
+          *chunks_,
+          sides_.source_store(),
+          tensors_,
+          name_,
+          job_,
+          made_of_,
+          by_values_,
+          rows_};
 }
 
 // Boxes of the tensors that both sides have under one name.
@@ -66,6 +85,18 @@ void Pairing::pair_names(const Comparing& c) {
   if (sides_.one_model)
     fused_ = std::make_unique<const FusedTables>(
         fused_tensors(source, *sides_.source.sharded, *sides_.tested.sharded));
+  // In a list of differences the padding that one side alone has is not compared, whichever side it is.
+  if (fused_ && c.options.counting.all && std::ranges::find(fused_->resized, true) != fused_->resized.end())
+    name_padding(cat(counted(std::abs(sides_.tested.sharded->setup().vocab_rows -
+                                      sides_.source.sharded->setup().vocab_rows),
+                             "row"),
+                     " of padding of the vocabulary that one side alone has"),
+                 c.report);
+  if (fused_ && c.options.counting.all)
+    rows_ = [this, &source](i32 key) -> std::optional<i64> {
+      if (!fused_->resized[static_cast<std::size_t>(key)]) return std::nullopt;
+      return source.dims(key)[0];
+    };
   Headers headers(tested, source, fused_.get(), sides_.changes, c.options,
                   c.options.any_type || sides_.any_type);
   std::set<i64> apart = headers.report_unlike(c.comparison);

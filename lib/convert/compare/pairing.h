@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,10 @@ namespace mckpt::impl {
 class StoreChunks;
 struct Comparing;
 struct Sides;
+struct VerifyReport;
+
+// Adds the check "padding", which names rows of the vocabulary that are not compared.
+void name_padding(const std::string& rows, VerifyReport& report);
 
 // Refers to the sides, which outlive it. Not copyable.
 class Pairing {
@@ -58,6 +63,7 @@ class Pairing {
   std::function<ChunkJob(const ChunkList& some)> job_;
   std::function<std::vector<i64>(i32 key)> made_of_;
   std::function<bool(i32 tensor, i32 key)> by_values_;
+  std::function<std::optional<i64>(i32 key)> rows_;
 };
 
 }  // namespace mckpt::impl

@@ -149,6 +149,14 @@ class Assembly {
                save_.stage == 3 ? cat("at least ", items.items(), " items") : to_string(p.shape));
   }
 
+  // By its path, as other tensors that are not the model's.
+  void add_copy(std::string_view of, const ZeroPlace& place) {
+    const std::string_view row = store_.table(place.file).name(place.row);
+    store_.add_module_copy(
+        place.file == 0 ? std::string(row) : cat(store_.files()[place.file].path, ":", row), of, place);
+    copies_++;
+  }
+
   // Parameters that nothing lists were not trained: `module` has them, but zero_to_fp32 leaves them out. In
   // ZeRO 3 it has empty tensors instead.
   void add_rest_of_module() {
@@ -161,7 +169,7 @@ class Assembly {
       name.remove_prefix(kModule.size());
       const bool empty = Shape(table.dims(row)).items() == 0;
       if (known_.contains(name) || tensors_.has(name)) {
-        copies_ += !empty;
+        if (!empty) add_copy(name, place);
       } else if (empty && save_.stage == 3) {
         lost.push_back(name);
       } else {
@@ -207,7 +215,7 @@ class Assembly {
           tensors_.add(name, store_.add_copies_layout(shape(place), 1), store_.add_column({place}));
           continue;
         }
-        copies_++;
+        add_copy(name, place);
         if (tensors_.shape(name) != shape(place))
           report(Code::kBadShards,
                  cat("the expert has ", to_string(shape(place)), ", its float32 weights ",

@@ -90,6 +90,17 @@ void ZeroStore::add_row(std::string_view name, ZeroPlace place) {
              false);
 }
 
+void ZeroStore::add_module_copy(std::string name, std::string_view of, const ZeroPlace& place) {
+  module_copies_.push_back({std::move(name), std::string(of),
+                            add_copies_layout(Shape(table(place.file).dims(place.row)), 1),
+                            add_column({place})});
+}
+
+void ZeroStore::list_module_copies(const std::function<bool(const ModuleCopy&)>& wanted) {
+  for (const ModuleCopy& c : module_copies_)
+    if (wanted(c)) add_tensor(c.name, c.layout, c.column, false);
+}
+
 std::vector<ZeroStore::Taken> ZeroStore::take_tensors() {
   std::vector<Taken> out;
   for (i64 t = 0; t < tensor_count(); t++)

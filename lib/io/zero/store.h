@@ -12,15 +12,9 @@
 
 #include "io/torch/store.h"
 #include "io/zero/flat_parts.h"
+#include "io/zero/place.h"
 
 namespace mckpt::impl {
-
-// A part of a column: a row of the table of a file; nothing if the file is not there, or has no such row.
-struct ZeroPlace {
-  i32 file = -1;
-  i64 row = -1;
-  bool is_there() const { return file >= 0 && row >= 0; }
-};
 
 class ZeroStore final : public Store {
  public:
@@ -60,6 +54,11 @@ class ZeroStore final : public Store {
   std::vector<TakenBox> boxes_of(i64 layout) const;
   const std::vector<ZeroPlace>& places_of(i64 column) const { return columns_[column].places; }
   i64 add_boxes_layout(const Shape& shape, std::span<const TakenBox> boxes);
+  // Copies become tensors, and none of the model's, where they are listed.
+  using ModuleCopy = ZeroModuleCopy;
+  void add_module_copy(std::string name, std::string_view of, const ZeroPlace& place);
+  std::span<const ModuleCopy> module_copies() const { return module_copies_; }
+  void list_module_copies(const std::function<bool(const ModuleCopy&)>& wanted);
   void set_compares_copies() { compares_copies_ = true; }  // check() compares copies with what they are of
 
   void set_ranks(i64 ranks) { ranks_ = ranks; }
@@ -112,6 +111,7 @@ class ZeroStore final : public Store {
   std::deque<Column> columns_;
   std::vector<Tensor> tensors_;
   std::string names_;
+  std::vector<ModuleCopy> module_copies_;
   bool compares_copies_ = false;
 };
 

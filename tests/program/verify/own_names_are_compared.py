@@ -5,6 +5,7 @@ that the model ties are told apart.
 
 import json
 import os
+import re
 import struct
 
 from mckpt_tests.checks import expect, finish
@@ -74,7 +75,8 @@ def both_ways(number, source, beside):
     for result in results:
         for tested, other in ((result, source), (source, result)):
             text = mckpt("verify", tested, "--against", other)
-            expect(text.endswith(f"{tested}: equal\n"), f"{tested} against {other}: {text}")
+            copies = ", but [0-9]+ weights as training computes with them were not compared" if "zero1" in source else ""  # ZeRO 3 has none
+            expect(re.search(f": equal{copies}\n$", text), f"{tested} against {other}: {text}")
             named = beside is None or (keeps and result != file) or ("not compared: " in text and f"{beside}" in text)
             expect(named, f"{beside} is not named: {text}")
     # The file has single experts, which the config beside the source made of the stacks that the DCP folder has.

@@ -14,6 +14,11 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
+def copies_not_compared(count: int) -> str:
+    """Words about weights of DeepSpeed ZeRO beside their float32 parts, which one side alone has."""
+    return f"{counted(count, 'weight')} as training computes with {'it was' if count == 1 else 'them were'} not compared"
+
+
 class _Shown:
     """Values that a notebook shows as a table of their fields."""
 

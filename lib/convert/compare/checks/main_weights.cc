@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "convert/compare/differences/counting.h"
@@ -21,6 +24,7 @@
 #include "io/store/store_files.h"
 #include "io/values/tensor_reader.h"
 #include "io/verify/verify.h"
+#include "io/zero/store.h"
 
 namespace mckpt::impl {
 namespace {
@@ -29,12 +33,6 @@ constexpr i64 kBlockItems = i64{1} << 20;
 
 struct Pair {
   i64 weight, main;
-};
-
-// The stores of the two; mostly one.
-struct Sides {
-  const Store& weights;
-  const Store& mains;
 };
 
 // Megatron's names, and TransformerEngine's in the states of FusedAdam.
@@ -70,15 +68,12 @@ struct Unlike {
   float weight = 0, main = 0;
 };
 
-// The buffers with which one thread compares. A reader keeps the tensor open that it read last, so each side
-// has its own.
+// The buffers with which one thread compares. A reader keeps the tensor open that it read last, so weights and main
+// weights have one each.
 class PairReader {
  public:
-  PairReader(const Sides& sides, const StoreFiles& weights, const StoreFiles& mains, Observer& observer)
-      : store_(sides.weights),
-        observer_(observer),
-        weights_(sides.weights, weights),
-        mains_(sides.mains, mains) {}
+  PairReader(const Store& store, const StoreFiles& files, Observer& observer)
+      : store_(store), observer_(observer), weights_(store, files), mains_(store, files) {}
 
   Unlike unlike_items(const Pair& pair) {
     Unlike out;
@@ -123,11 +118,12 @@ class PairReader {
   TensorReader weights_, mains_;
 };
 
-// Where most values differ, the run may keep its parameters in FP8 and save what they stand for: a warning.
-Finding finding_of(const Sides& sides, const Pair& pair, const Unlike& unlike) {
-  const Store& store = sides.weights;
+// Where most values differ, the run may keep its parameters in FP8 and save what they stand for: a warning. DeepSpeed
+// does not, and weights that are float32 are what they stand for.
+Finding finding_of(const Store& store, const Pair& pair, const Unlike& unlike) {
   const i64 items = store.shape(pair.weight).items();
-  const bool most = unlike.items * 2 > items;
+  const bool exact = store.dtype(pair.weight) == DType::kF32,
+             most = !exact && !store.driver().zero && unlike.items * 2 > items;
   const std::string at = dims_to_string(item_index(unlike.first, store.dims(pair.weight)));
   return {
       .code = Code::kCounterpart,
@@ -135,96 +131,96 @@ Finding finding_of(const Sides& sides, const Pair& pair, const Unlike& unlike) {
       .message = cat(
           counted(unlike.items, "value"), " of ", with_commas(items),
           unlike.items == 1 ? " differs" : " differ", " from the main weight of the optimizer, ",
-          escaped(sides.mains.name(pair.main)), ", rounded; first at ", at, ": ", unlike.weight, " and ",
-          unlike.main,
+          escaped(store.name(pair.main)), exact ? "" : ", rounded", "; first at ", at, ": ", unlike.weight,
+          " and ", unlike.main,
           most ? "; so it is where a run keeps its parameters in FP8, and in weights of another save" : ""),
       .help =
           "one of the two was changed, or is of another save: a run that loads both computes one step with the weight, and goes on from the main weight",
       .warning = most};
 }
 
-i64 bytes_of(const Sides& sides, const std::vector<Pair>& pairs) {
+i64 bytes_of(const Store& store, const std::vector<Pair>& pairs) {
   i64 bytes = 0;
   for (const Pair& p : pairs) {
-    const i64 items = sides.weights.shape(p.weight).items();
-    bytes +=
-        dtype_bytes(sides.weights.dtype(p.weight), items) + dtype_bytes(sides.mains.dtype(p.main), items);
+    const i64 items = store.shape(p.weight).items();
+    bytes += dtype_bytes(store.dtype(p.weight), items) + dtype_bytes(store.dtype(p.main), items);
   }
   return bytes;
 }
 
 // Whether the report has a finding about one of the two: the check that read all data was first.
-bool is_told(const Sides& sides, const Pair& pair, const VerifyReport& report) {
+bool is_told(const Store& store, const Pair& pair, const VerifyReport& report) {
   return std::ranges::any_of(report.findings, [&](const Finding& f) {
-    return !f.tensor.empty() &&
-           (f.tensor == sides.weights.name(pair.weight) || f.tensor == sides.mains.name(pair.main));
+    return !f.tensor.empty() && (f.tensor == store.name(pair.weight) || f.tensor == store.name(pair.main));
   });
 }
 
-// The weights of DeepSpeed ZeRO are in the file of the model, under "module.", and its store has the main weights by
-// name. Null where there are several such files, or none; ZeRO 3 has no weights in it.
-std::unique_ptr<Store> zero_weights(const Store& store) {
-  constexpr std::string_view kModelStates = "mp_rank_00_model_states.pt";
-  i32 file = -1;
-  for (i32 f = 0; f < std::ssize(store.files()); f++) {
-    const std::string& path = store.files()[f].path;
-    if (!path.ends_with("_model_states.pt") || path.find("expert") != path.npos) continue;
-    if (file >= 0 || !path.ends_with(kModelStates)) return nullptr;
-    file = f;
-  }
-  return file < 0 ? nullptr : open_store(file_path(store, file), store.opening());
-}
-
-std::vector<Pair> zero_pairs(const Sides& sides) {
-  NameMap<std::string, i64> mains;
-  for (i64 t = 0; t < sides.mains.tensor_count(); t++)
-    if (sides.mains.dtype(t) == DType::kF32) mains.emplace(cat("module.", sides.mains.name(t)), t);
+// The copies of DeepSpeed ZeRO and the main weights that they are of. Shards of tensor-parallel ranks are parts of a
+// main weight, and of the files of these ranks what all have is whole.
+std::vector<Pair> zero_pairs(const ZeroStore& store, std::vector<std::string_view>& shards) {
+  NameMap<std::string_view, i64> tensors;
+  for (i64 t = 0; t < store.tensor_count(); t++) tensors.emplace(store.name(t), t);
   std::vector<Pair> out;
-  for (i64 t = 0; t < sides.weights.tensor_count(); t++) {
-    const DType type = sides.weights.dtype(t);
-    auto main = mains.find(std::string(sides.weights.name(t)));
-    if (main == mains.end() || (type != DType::kBF16 && type != DType::kF16)) continue;
-    if (std::ranges::equal(sides.weights.dims(t), sides.mains.dims(main->second)))
-      out.push_back({t, main->second});
+  for (const ZeroStore::ModuleCopy& copy : store.module_copies()) {
+    const auto weight = tensors.find(copy.name), main = tensors.find(copy.of);
+    if (weight == tensors.end() || main == tensors.end()) continue;  // the part of the optimizer is missing
+    if (store.dtype(main->second) != DType::kF32 || !is_castable(store.dtype(weight->second))) continue;
+    if (std::ranges::equal(store.dims(weight->second), store.dims(main->second)))
+      out.push_back({weight->second, main->second});
+    else
+      shards.push_back(copy.name);
   }
   return out;
 }
 
-void compare_pairs(const Sides& sides, const std::vector<Pair>& pairs, int threads, Observer& observer,
-                   VerifyReport& report) {
-  if (pairs.empty()) return;
-  StoreFiles weights(sides.weights), mains(sides.mains);
+void compare_pairs(const Store& store, const std::vector<Pair>& pairs, std::string note, int threads,
+                   Observer& observer, VerifyReport& report) {
+  if (pairs.empty() && note.empty()) return;
+  const StoreFiles files(store);
   PlacedFindings found;
   std::vector<std::unique_ptr<PairReader>> readers;
-  for (int i = 0; i < threads; i++)
-    readers.push_back(std::make_unique<PairReader>(sides, weights, mains, observer));
+  for (int i = 0; i < threads; i++) readers.push_back(std::make_unique<PairReader>(store, files, observer));
   std::atomic<i64> unread = 0;
-  observer.begin("verify main weights", bytes_of(sides, pairs));
+  observer.begin("verify main weights", bytes_of(store, pairs));
   parallel_for(std::ssize(pairs), threads, [&](int worker, i64 p) {
     try {
       const Unlike unlike = readers[worker]->unlike_items(pairs[p]);
-      if (unlike.items > 0) found.add(p, finding_of(sides, pairs[p], unlike));
+      if (unlike.items > 0) found.add(p, finding_of(store, pairs[p], unlike));
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted) throw;
       unread++;
-      if (!is_told(sides, pairs[p], report)) found.add(p, to_finding(e));
+      if (!is_told(store, pairs[p], report)) found.add(p, to_finding(e));
     }
   });
   observer.end();
   std::vector<Finding> findings = found.take();
-  Check check{.name = "main", .count = std::ssize(pairs) - unread, .unit = "tensors", .unseen = unread};
-  check.status = std::max(status_of(findings), unread > 0 ? Check::Status::kWarn : Check::Status::kPass);
+  Check check{.name = "main",
+              .count = std::ssize(pairs) - unread,
+              .unit = "tensors",
+              .unseen = unread,
+              .note = std::move(note)};
+  check.status =
+      pairs.empty() ? Check::Status::kNone
+                    : std::max(status_of(findings), unread > 0 ? Check::Status::kWarn : Check::Status::kPass);
   report.add(std::move(check), std::move(findings));
 }
 
 }  // namespace
 
 void check_main_weights(const Store& store, int threads, Observer& observer, VerifyReport& report) {
-  if (!store.driver().zero) return compare_pairs({store, store}, pairs_of(store), threads, observer, report);
-  const std::unique_ptr<Store> weights = zero_weights(store);
-  if (!weights) return;
-  const Sides sides{*weights, store};
-  compare_pairs(sides, zero_pairs(sides), threads, observer, report);
+  if (!store.driver().zero) return compare_pairs(store, pairs_of(store), "", threads, observer, report);
+  const std::unique_ptr<Store> opened = open_store(store.root(), store.opening());
+  auto* zero = dynamic_cast<ZeroStore*>(opened.get());
+  if (!zero) return;
+  zero->list_module_copies([](const ZeroStore::ModuleCopy&) { return true; });
+  std::vector<std::string_view> shards;
+  const std::vector<Pair> pairs = zero_pairs(*zero, shards);
+  const std::string note =
+      shards.empty() ? ""
+                     : cat("not compared: ", counted(std::ssize(shards), "weight"),
+                           " whose main weights have other shapes, as shards of tensor-parallel ranks have: ",
+                           listed(shards, 3));
+  compare_pairs(*zero, pairs, note, threads, observer, report);
 }
 
 }  // namespace mckpt::impl

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "convert/compare/checks/module_copies.h"
 #include "convert/compare/diff/diff.h"
 #include "convert/compare/object_check.h"
 #include "core/base/text.h"
@@ -128,12 +129,16 @@ std::string diff_verdict(const Diff& diff) {
   const std::string_view beyond = c.alike > 0 ? " beyond the tolerance" : "";
   std::string out;
   if (diff.equal) {
-    const std::string unread = counted_unread(diff.report.unread),
-                      objects = counted_unseen_objects(diff.report);
+    std::vector<std::string> buts;
+    for (const std::string& left : {counted_module_copies(diff.report), counted_unseen_objects(diff.report)})
+      if (!left.empty()) buts.push_back(cat(left, " not compared"));
+    if (const std::string unread = counted_unread(diff.report.unread); !unread.empty())
+      buts.push_back(cat(unread, " not read"));
+    std::string but;
+    for (std::size_t i = 0; i < buts.size(); i++)
+      but += cat(i == 0 ? ", but " : i + 1 < buts.size() ? ", " : " and ", buts[i]);
     return cat("equal: ", all == 1 ? "the " : "all ", counted(all, "tensor"),
-               of.empty() ? " and everything else that was compared" : of,
-               objects.empty() ? "" : cat(", but ", objects, " not compared"),
-               unread.empty() ? "" : cat(objects.empty() ? ", but " : " and ", unread, " not read"));
+               of.empty() ? " and everything else that was compared" : of, but);
   }
   if (all == c.unread)
     out = "no tensor could be compared";

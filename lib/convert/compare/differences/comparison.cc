@@ -126,9 +126,9 @@ bool Comparison::run(const ComparedChunks& all, VerifyReport& report) {
       throw;
     }
   }
-  return run_chosen(
-      {all.tested, chunks, all.source, std::ssize(chosen), all.name, all.job, all.made_of, all.by_values},
-      report);
+  return run_chosen({all.tested, chunks, all.source, std::ssize(chosen), all.name, all.job, all.made_of,
+                     all.by_values, all.rows},
+                    report);
 }
 
 void Comparison::note_types(const std::string& tensor, std::string tested, std::string source) {
@@ -163,11 +163,11 @@ bool Comparison::run_chosen(const ComparedChunks& compared, VerifyReport& report
       counting_.first_decides &&
       std::ranges::any_of(report.findings, [](const Finding& f) { return f.code == Code::kUnequal; });
   if (decided() || unlike_file) return add_checks(compared, {}, report);
-  std::vector<bool> apart = shared_chunks(compared.tested, compared.chunks);
+  const std::vector<bool> apart = shared_chunks(compared.tested, compared.chunks);
   if (!counting_.all && !computed && std::ranges::find(apart, true) == apart.end())
     return run_in_types(compared, report);
-  const WideChunks wide(compared.tested, compared.chunks, std::move(apart),
-                        [&](i32 key) { return types.at(key); });
+  const WideChunks wide(
+      compared.tested, compared.chunks, apart, [&](i32 key) { return types.at(key); }, compared.rows);
   return run_in_types({compared.tested, wide, compared.source, compared.tensors, compared.name, compared.job,
                        compared.made_of, compared.by_values},
                       report);

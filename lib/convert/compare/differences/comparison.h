@@ -44,10 +44,10 @@ struct ComparedChunks {
   i64 tensors;                                         // their number, for the check
   std::function<std::string(i32 key)> name;            // of the tensor, for findings
   std::function<ChunkJob(const ChunkList& some)> job;  // makes the job that writes these chunks
-  // The tensors of the source that chunks of the key are made of.
-  std::function<std::vector<i64>(i32 key)> made_of;
+  std::function<std::vector<i64>(i32 key)> made_of;    // tensors of the source, for the chunks of a key
   // Compares a tensor that is not stored row by row with the tensor of the key; false: it cannot. Or empty.
   std::function<bool(i32 tensor, i32 key)> by_values{};
+  std::function<std::optional<i64>(i32 key)> rows{};  // that a list of differences compares; or empty: all
 };
 
 // One comparison: first leave_out() and set_aside() as often as needed, then run() once, which uses threads.

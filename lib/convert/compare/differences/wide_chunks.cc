@@ -111,14 +111,30 @@ std::vector<bool> shared_chunks(const Store& store, const StoreChunks& chunks) {
   return out;
 }
 
-WideChunks::WideChunks(const Store& store, const StoreChunks& all, std::vector<bool> apart,
-                       const std::function<DType(i32 key)>& type)
-    : StoreChunks(store), files_(store), real_(std::ssize(store.files())), apart_(std::move(apart)) {
+WideChunks::WideChunks(const Store& store, const StoreChunks& all, const std::vector<bool>& apart,
+                       const std::function<DType(i32 key)>& type,
+                       const std::function<std::optional<i64>(i32 key)>& rows)
+    : StoreChunks(store), files_(store), real_(std::ssize(store.files())) {
   types_.reserve(static_cast<std::size_t>(all.size()));
   for (i64 c = 0; c < all.size(); c++) {
+    const Box whole = all.box(c);
+    const std::optional<i64> most = rows ? rows(all.key(c)) : std::nullopt;
+    if (most && whole.offsets[0] >= *most) continue;
+    if (most && whole.offsets[0] + whole.sizes[0] > *most) {
+      std::vector<i64>& sizes = cut_[std::ssize(types_)];
+      sizes.assign(whole.sizes.begin(), whole.sizes.end());
+      sizes[0] = *most - whole.offsets[0];
+    }
     add(all.entry(c));
     types_.push_back(type(all.key(c)));
+    apart_.push_back(apart[static_cast<std::size_t>(c)]);
   }
+}
+
+ChunkList::Box WideChunks::box(i64 c) const {
+  Box box = StoreChunks::box(c);
+  if (auto cut = cut_.find(c); cut != cut_.end()) box.sizes = cut->second;
+  return box;
 }
 
 ChunkList::Place WideChunks::place(i64 c) const {

@@ -8,6 +8,8 @@
 //   tested  a, b  F32 at byte 64 of file 0            as compared   a  F32 at byte 64 of file 0
 //                                                                   b  F32 at byte 0 of file 1, of one real one
 //
+// Rows of padding that one side alone has are left out: a chunk ends before them.
+//
 // TestedBytes reads both kinds of files.
 #pragma once
 
@@ -15,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,13 +32,17 @@ namespace mckpt::impl {
 // share. Reads no header of a chunk whose record is its own.
 std::vector<bool> shared_chunks(const Store& store, const StoreChunks& chunks);
 
-// All chunks of another list, each under the same number. As thread-safe as every list.
+// The chunks of another list, in its order. As thread-safe as every list.
 class WideChunks final : public StoreChunks {
  public:
   // `type`: in which the tensor of a key is compared; it has all values of the stored type. `apart`: what
-  // shared_chunks() returned for the list. The store and the list outlive this.
-  WideChunks(const Store& store, const StoreChunks& all, std::vector<bool> apart,
-             const std::function<DType(i32 key)>& type);
+  // shared_chunks() returned for the list. `rows`: how many rows of the tensor of a key are compared; empty, or
+  // nothing: all. The store and the list outlive this.
+  WideChunks(const Store& store, const StoreChunks& all, const std::vector<bool>& apart,
+             const std::function<DType(i32 key)>& type,
+             const std::function<std::optional<i64>(i32 key)>& rows);
+
+  Box box(i64 c) const override;
 
   DType dtype(i64 c) const override { return types_[c]; }
   Place place(i64 c) const override;
@@ -46,6 +53,7 @@ class WideChunks final : public StoreChunks {
   i64 real_;  // files of the store; file real_ + c is made of chunk c
   std::vector<bool> apart_;
   std::vector<DType> types_;
+  std::map<i64, std::vector<i64>> cut_;  // by chunk that ends before rows that are left out: its sizes
   mutable std::mutex mutex_;
   mutable std::map<i64, std::shared_ptr<const ByteSource>> made_;  // those used last, by chunk
 };

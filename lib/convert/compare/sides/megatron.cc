@@ -141,7 +141,8 @@ StateUse use_of_states(const Store& tested, const Store& source, bool listed) {
   return gathered && !(listed && torch_dist) ? StateUse::kRead : StateUse::kAsStored;
 }
 
-void note_names(Sides& sides, bool two_models, i64 main_weights) {
+// `made`: the tested side may be made of the source; else padding that one side alone has is not compared.
+void note_names(Sides& sides, bool two_models, bool made, i64 main_weights) {
   const CheckpointModel &to = *sides.tested.sharded, &from = *sides.source.sharded;
   Spelling other;
   other.rows = to.spelling_on_disk().rows | from.spelling_on_disk().rows;
@@ -150,7 +151,7 @@ void note_names(Sides& sides, bool two_models, i64 main_weights) {
   if (main_weights > 0)
     sides.notes.emplace_back(
         "main    the main weights of the optimizer, made of the weights, are compared with the weights");
-  if (!two_models && std::ranges::any_of(paired_keys(from.store(), from, to), &PairedKey::resized))
+  if (made && !two_models && std::ranges::any_of(paired_keys(from.store(), from, to), &PairedKey::resized))
     sides.notes.push_back(cat(
         "vocab   ", with_commas(to.setup().vocab_rows), " rows are compared with ",
         with_commas(from.setup().vocab_rows),
@@ -202,7 +203,7 @@ Sides by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, cons
     main_weights = completed->made();
     out.completed = std::move(completed);
   }
-  note_names(out, two_models, main_weights);
+  note_names(out, two_models, made, main_weights);
   for (const CheckpointModel* side : {&to, &from}) name_others(*side, out);
   out.changes = changes_under_keys(to, from, into, options);
   if (other_layers)

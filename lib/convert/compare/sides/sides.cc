@@ -89,7 +89,8 @@ Sides sides_of_files(std::unique_ptr<Store> tested, std::unique_ptr<Store> sourc
     out.objects_apart = cat(format_text(result.format()), " and ", format_text(out.source_store().format()),
                             " do not store objects in the same way");
   out.changes.of_tensors = true;
-  if (one_format && folders)
+  // A list of differences has what one side alone has, whatever a conversion leaves out.
+  if (one_format && folders && !options.counting.all)
     out.changes.left_out = [&result, path = paths.source, model,
                             dropped = std::optional<TensorNames>()](std::string_view name) mutable {
       if (!dropped) dropped = dropped_tensors(path, model, result);  // read when a tensor is missing
