@@ -36,6 +36,21 @@ const QuantizedTensor* DequantizedStore::quantized(i64 t) const {
   return at(t).quantized < 0 ? nullptr : &model_.tensors[at(t).quantized];
 }
 
+std::vector<std::string> DequantizedStore::activation_scales() const {
+  std::vector<std::string> out;
+  for (i64 t : model_.of_activations)
+    if (!has(t)) out.emplace_back(source().name(t));
+  return out;
+}
+
+void DequantizedStore::take_activation_scales(const std::function<bool(std::string_view)>& chosen) {
+  std::vector<Tensor> taken;
+  for (i64 t : model_.of_activations)
+    if (!has(t) && chosen(source().name(t))) taken.push_back({t, -1});
+  tensors_.insert(tensors_.end(), taken.begin(), taken.end());
+  std::ranges::sort(tensors_, {}, &Tensor::source);
+}
+
 std::string_view DequantizedStore::name(i64 t) const {
   const QuantizedTensor* q = quantized(t);
   return q ? std::string_view(q->name) : source().name(at(t).source);
@@ -158,5 +173,7 @@ void add_quantized_fact(Store& store) {
 const DequantizedStore* dequantized_view(const Store& store) {
   return dynamic_cast<const DequantizedStore*>(&store);
 }
+
+DequantizedStore* dequantized_view(Store& store) { return dynamic_cast<DequantizedStore*>(&store); }
 
 }  // namespace mckpt::impl

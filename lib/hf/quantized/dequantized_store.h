@@ -9,7 +9,11 @@
 // nothing is decoded before, and nothing is kept but what the reads of one expert share.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/items/dtype.h"
@@ -35,6 +39,11 @@ class DequantizedStore final : public StoreView {
   ValueFaults& faults() const { return *faults_; }  // that reads have seen
   // The parts of the tensor; null for a tensor that the source has as it is.
   const QuantizedTensor* quantized(i64 t) const;
+  // The names of scales and zero points of activations and caches. The view does not have these tensors.
+  std::vector<std::string> activation_scales() const;
+  // Makes tensors of the view of those whose names are chosen, as the source has them. Call it before anything is
+  // read.
+  void take_activation_scales(const std::function<bool(std::string_view)>& chosen);
 
   i64 tensor_count() const override { return std::ssize(tensors_); }
   std::string_view name(i64 t) const override;
@@ -51,10 +60,11 @@ class DequantizedStore final : public StoreView {
     i64 quantized = -1;  // index into model_.tensors
   };
   const Tensor& at(i64 t) const { return tensors_[static_cast<std::size_t>(t)]; }
+  bool has(i64 source) const { return std::ranges::binary_search(tensors_, source, {}, &Tensor::source); }
 
   QuantizedModel model_;
   DType dtype_;
-  std::vector<Tensor> tensors_;
+  std::vector<Tensor> tensors_;  // in the order of the source
   std::unique_ptr<ValueMemory> memory_;
   std::unique_ptr<ValueFaults> faults_;
 };
@@ -87,5 +97,6 @@ void add_quantized_fact(Store& store);
 
 // The view that a store is; null for any other store.
 const DequantizedStore* dequantized_view(const Store& store);
+DequantizedStore* dequantized_view(Store& store);
 
 }  // namespace mckpt::impl

@@ -105,7 +105,7 @@ class Recogniser {
         continue;
       }
       bool activation = is_activation_scale(name);
-      if (activation && quantised) used_[t] = kBeside;
+      if (activation && quantised) used_[t] = kBeside, out_.of_activations.push_back(t);
       if (activation || !quantised || !is_lonely_scale(name)) continue;
       add(lonely_scale(t), t);
       used_[t] = kBeside;

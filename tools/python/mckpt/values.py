@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,6 +143,13 @@ class Check:
     unit: str
     unseen: int  #: how many could not be looked at
     note: str
+
+
+def scales_not_compared(checks: Iterable[Check]) -> list[str]:
+    """The scales of a quantised side that the other side does not have, counted for the end of an answer."""
+    count = sum(check.count for check in checks if check.name == "activations")
+    was = f"{'scale' if count == 1 else 'scales'} of activations or caches {'was' if count == 1 else 'were'} not compared"
+    return [f"{count:,} {was}"] if count else []
 
 
 @dataclass(frozen=True)

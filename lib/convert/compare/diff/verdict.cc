@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "convert/compare/activations.h"
 #include "convert/compare/diff/diff.h"
 #include "convert/compare/object_check.h"
 #include "core/base/text.h"
@@ -128,12 +129,15 @@ std::string diff_verdict(const Diff& diff) {
   const std::string_view beyond = c.alike > 0 ? " beyond the tolerance" : "";
   std::string out;
   if (diff.equal) {
-    const std::string unread = counted_unread(diff.report.unread),
-                      objects = counted_unseen_objects(diff.report);
+    std::string left_out;
+    auto add = [&](const std::string& what, std::string_view how) {
+      if (!what.empty()) left_out += cat(left_out.empty() ? ", but " : " and ", what, how);
+    };
+    add(counted_activation_scales(diff.report), " not compared");
+    add(counted_unseen_objects(diff.report), " not compared");
+    add(counted_unread(diff.report.unread), " not read");
     return cat("equal: ", all == 1 ? "the " : "all ", counted(all, "tensor"),
-               of.empty() ? " and everything else that was compared" : of,
-               objects.empty() ? "" : cat(", but ", objects, " not compared"),
-               unread.empty() ? "" : cat(objects.empty() ? ", but " : " and ", unread, " not read"));
+               of.empty() ? " and everything else that was compared" : of, left_out);
   }
   if (all == c.unread)
     out = "no tensor could be compared";
