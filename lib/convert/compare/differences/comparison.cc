@@ -386,12 +386,11 @@ bool Comparison::add_checks(const ComparedChunks& compared, std::vector<Finding>
   sides_.add_checks(report);
   std::ranges::move(unlike_, std::back_inserter(report.unlike));
   std::ranges::move(types_, std::back_inserter(report.unlike));
-  i64 unseen = std::ssize(unseen_);
   Check check{"against",
               equal ? Check::Status::kPass : Check::Status::kFail,
-              compared.tensors - unseen,
+              compared.tensors - std::ssize(unseen_),
               "tensors",
-              unseen,
+              std::ssize(unseen_),
               "could not be compared"};
   if (!left_out_.empty()) check.note = cat("not compared: ", reasons_text(left_out_));
   report.add(std::move(check), std::move(against));
