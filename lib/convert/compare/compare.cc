@@ -39,7 +39,7 @@ namespace {
 std::unique_ptr<Store> as_the_other(std::unique_ptr<Store> side, const std::string& path, const Store& other,
                                     const OpenOptions& files) {
   const DequantizedStore* view = dequantized_view(*side);
-  if (!view || view->model().tensors.empty() || dequantized_view(other)) return side;
+  if (!view || !view->decodes() || dequantized_view(other)) return side;
   const QuantizedTensor& q = view->model().tensors[0];
   const std::string scales(view->source().name(q.scales)), values = q.name;
   for (i64 t = 0; t < other.tensor_count(); t++) {
@@ -201,7 +201,9 @@ Compared compare(OpenPath tested, OpenPath source, const CompareOptions& options
   }
   const DequantizedStore* view = dequantized_view(*tested.store);
   const std::string scheme =
-      view && !dequantized_view(*source.store) && !options.counting.all ? quantized_text(*view) : "";
+      view && view->decodes() && !dequantized_view(*source.store) && !options.counting.all
+          ? quantized_text(*view)
+          : "";
   Compared out;
   // Values that were quantised are compared with what an import makes of them, whichever side was made of the
   // other. In a list of differences the sides keep their places.

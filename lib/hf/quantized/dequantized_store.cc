@@ -141,6 +141,8 @@ std::unique_ptr<Store> open_values(const std::string& path, const OpenOptions& o
 
 // Schemes by how many modules have them. A module is a matrix, or a stack of them.
 std::string quantized_text(const Store& source, const QuantizedModel& model) {
+  if (model.tensors.empty())
+    return cat(counted(std::ssize(model.of_activations), "scale"), " of activations or caches alone");
   std::map<std::string, i64> schemes;
   for (const QuantizedTensor& q : model.tensors) schemes[scheme_text(q.layout)]++;
   std::vector<bool> codes(static_cast<std::size_t>(source.tensor_count()));

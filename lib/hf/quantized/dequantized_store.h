@@ -35,6 +35,9 @@ class DequantizedStore final : public StoreView {
   ~DequantizedStore() override;
 
   const QuantizedModel& model() const { return model_; }
+  bool decodes() const {
+    return !model_.tensors.empty();
+  }                                                 // otherwise it leaves scales of activations out alone
   DType values() const { return dtype_; }           // of all dequantised tensors
   ValueFaults& faults() const { return *faults_; }  // that reads have seen
   // The parts of the tensor; null for a tensor that the source has as it is.
@@ -81,7 +84,8 @@ QuantDeclaration quant_declaration_of(const Store& store);
 std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, DType dtype = DType::kBF16,
                                    BadNumbers bad = BadNumbers::kShow);
 
-// The quantised part of the model and its format, as reports show it: "fp8 blocks 128x128, 61 of 66 modules".
+// The quantised part of the model and its format, as reports show it: "fp8 blocks 128x128, 61 of 66 modules"; where
+// no weight is quantised, "4 scales of activations or caches alone".
 // Modules are the matrices, and stacks of them, of floating-point values.
 std::string quantized_text(const Store& source, const QuantizedModel& model);
 inline std::string quantized_text(const DequantizedStore& view) {

@@ -25,7 +25,7 @@ struct QuantizedModel {
   std::vector<Finding> findings;    // contradictions, and warnings
   bool power_scales = false;        // the config says that scales are powers of two
 
-  bool empty() const { return tensors.empty() && findings.empty(); }
+  bool empty() const { return tensors.empty() && findings.empty() && of_activations.empty(); }
   // The first finding that is not a warning: the values cannot be known. nullptr: there is none.
   const Finding* contradiction() const;
 };

@@ -58,7 +58,9 @@ Conversion plan_dequantize(const DequantizeOptions& options) {
                                                        .types = types,
                                                        .threads = options.threads});
   note_view(c, opened);
-  c.details.note(cat("decoded ", text, ", as ", dtype_name(options.dtype)));
+  const DequantizedStore& decoded = *dequantized_view(opened);
+  c.details.note(decoded.decodes() ? cat("decoded ", text, ", as ", dtype_name(options.dtype))
+                                   : cat("left out ", text));
   return c;
 }
 
