@@ -101,6 +101,33 @@ for rows in (100, 200):
     says(3, "MC2017", "convert", "quantize", values, at(f"changed{rows}"), "--like", like, "--no-sync")
     expect(not os.path.exists(at(f"changed{rows}")), "a result was published")
 
+# A value may be rounded so that another code is nearer to it than the one that gives it, or that two codes give it: the
+# code of the pattern stays. The scale is 0x3A66 in bf16. Other values get the nearest codes.
+integers = {"type": "int", "num_bits": 8, "strategy": "channel", "symmetric": False}
+entry = {"quant_method": "compressed-tensors", "format": "int-quantized", "config_groups": {"group_0": {"weights": integers}}}
+for zero_point in (-16, -26):
+    codes = bytes([127, 3, 128, 0] * 12)
+    weights = {
+        "a.weight": ("I8", [3, 16], codes),
+        "a.weight_scale": ("BF16", [3, 1], b"\x66\x3a" * 3),
+        "a.weight_zero_point": ("I8", [3, 1], struct.pack("<3b", *[zero_point] * 3)),
+    }
+    like, values = write(at(f"zeros{zero_point}"), weights, entry), at(f"of_zeros{zero_point}")
+    says(0, "", "convert", "dequantize", like, values, "--no-sync")
+    says(0, "", "convert", "quantize", values, at(f"zeros_again{zero_point}"), "--like", like, "--no-sync")
+    expect(read(at(f"zeros_again{zero_point}", "model.safetensors")) == read(os.path.join(like, "model.safetensors")), f"zero point {zero_point}: other codes")
+    header, data = read(os.path.join(values, "model.safetensors"))
+    os.remove(os.path.join(values, "mckpt_manifest.json"))
+    with open(os.path.join(values, "model.safetensors"), "r+b") as f:
+        f.seek(os.path.getsize(f.name) - len(data))
+        f.write(data[2:4])  # the first value becomes the second one
+    says(0, "", "convert", "quantize", values, at(f"zeros_moved{zero_point}"), "--like", like, "--no-sync")
+    expect(read(at(f"zeros_moved{zero_point}", "model.safetensors"))[1][:48] == b"\x03" + codes[1:], f"zero point {zero_point}: other codes beside a value that changed")
+    with open(os.path.join(values, "model.safetensors"), "r+b") as f:
+        f.seek(os.path.getsize(f.name) - len(data) + 64)
+        f.write(b"\x11\x3f")
+    says(3, "other values, the first in row 2", "convert", "quantize", values, at("nothing"), "--like", like, "--no-sync")
+
 # A stored shape that does not fit the codes.
 shutil.copytree(os.path.join(QUANTISED, "kimi_k2_int4"), at("kimi"))
 for file in sorted(os.listdir(at("kimi"))):
