@@ -66,18 +66,18 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Statistics(_Shown):
-    """The statistics of a tensor's numbers; min, max, mean, deviation and l2 are of the finite ones."""
+    """The statistics of a tensor's numbers; min, max, mean, deviation and l2 are of the finite ones, None where there are none."""
 
     numbers: int
     finite: int
     zeros: int
     nan: int
     infinite: int
-    min: float
-    max: float
-    mean: float
-    deviation: float
-    l2: float
+    min: float | None  #: extremes of integers beyond 2**53 are rounded
+    max: float | None
+    mean: float | None
+    deviation: float | None
+    l2: float | None
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ def chunk(fields: dict[str, Any]) -> Chunk:
 
 def statistics(fields: dict[str, Any]) -> Statistics:
     # Numbers that JSON does not have are the texts "NaN", "Infinity" and "-Infinity".
-    numbers: dict[str, Any] = {f.name: float(fields[f.name]) if f.type == "float" else fields[f.name] for f in dataclasses.fields(Statistics)}
-    return Statistics(**numbers)
+    floats = {name: None if fields[name] is None else float(fields[name]) for name in ("min", "max", "mean", "deviation", "l2")}
+    return Statistics(**{**fields, **floats})
 
 
 def run_report(fields: dict[str, Any], grid: dict[str, int] | None) -> RunReport:
