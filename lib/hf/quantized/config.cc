@@ -151,6 +151,19 @@ void refuse_transforms(const JsonValue& how) {
         .found(counted(std::ssize(groups->object("config_groups")), "transform"));
 }
 
+// The type that the model computes in, at the top or of its language model.
+std::optional<DType> dtype_of(const JsonValue& config) {
+  const JsonValue* language = member(config, kLanguage, JsonType::kObject);
+  for (const JsonValue* object : {&config, language})
+    for (const char* key : {"dtype", "torch_dtype"}) {
+      std::string name = object ? text_of(*object, key) : "";
+      if (name.starts_with("torch.")) name.erase(0, 6);
+      for (DType type : {DType::kBF16, DType::kF16, DType::kF32})
+        if (name == dtype_name(type)) return type;
+    }
+  return std::nullopt;
+}
+
 }  // namespace
 
 const JsonValue* quantization_entry(const JsonValue& config) {
@@ -196,6 +209,7 @@ QuantDeclaration read_quant_declaration(const Folder& folder) {
     with_file(cat(folder.path(), "/", name), [&] {
       JsonValue json = parse_config(json_text(folder.open_file(name), kMostConfigBytes));
       const JsonValue* entry = name == std::string_view("config.json") ? quantization_entry(json) : &json;
+      if (entry != &json) declared.dtype = dtype_of(json).value_or(declared.dtype);
       // ModelOpt writes its file also where only a cache is quantised, or nothing.
       if (entry == &json && text_of(*quantization_of(json), "quant_algo").empty() &&
           (declared.config || text_of(*quantization_of(json), kCacheAlgorithm).empty()))

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "core/items/dtype.h"
 
 namespace mckpt::impl {
 
@@ -57,6 +58,8 @@ struct QuantDeclaration {
   // "config.json": it is there and declares nothing, so that whoever loads the model takes codes for weights.
   // "": there is no such file, or something is declared.
   std::string silent{};
+  // The type of the weights before they were quantised, as config.json says; bfloat16 where it says none.
+  DType dtype = DType::kBF16;
 };
 
 // The entry of a config that declares quantised weights; null if there is none.

@@ -103,10 +103,11 @@ void DequantizedStore::each_checksum(const std::function<void(const Checksum&)>&
 }
 
 std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, const QuantDeclaration& declared,
-                                   DType dtype, BadNumbers bad) {
+                                   std::optional<DType> dtype, BadNumbers bad) {
   QuantizedModel model = recognise(*store, declared);
   if (model.empty()) return store;
-  return std::make_unique<DequantizedStore>(std::move(store), std::move(model), dtype, bad);
+  return std::make_unique<DequantizedStore>(std::move(store), std::move(model),
+                                            dtype.value_or(declared.dtype), bad);
 }
 
 namespace {
@@ -124,7 +125,7 @@ QuantDeclaration quant_declaration_of(const Store& store) {
   return read_quant_declaration(Folder(config_folder(store), store.opening()));
 }
 
-std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, DType dtype, BadNumbers bad) {
+std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, std::optional<DType> dtype, BadNumbers bad) {
   if (format_family(store->format()) != FormatFamily::kSafetensors) return store;
   QuantDeclaration declared;
   try {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,15 +74,16 @@ class DequantizedStore final : public StoreView {
 };
 
 // The view of a store whose tensors are quantised; otherwise the store itself. `declared` as for recognise().
-// Does not look at findings: a caller that computes with the values refuses them.
+// `dtype`: of the values; nothing: the type that `declared` has. Does not look at findings: a caller that computes
+// with the values refuses them.
 std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, const QuantDeclaration& declared,
-                                   DType dtype, BadNumbers bad);
+                                   std::optional<DType> dtype, BadNumbers bad);
 // The declaration of the config in the folder of a store of safetensors, or beside its file. Throws what
 // read_quant_declaration() throws.
 QuantDeclaration quant_declaration_of(const Store& store);
 // The values of a store of safetensors, with the config of its folder. Other stores stay as they are. A
 // config that cannot be read, or has another method, is left to those who need it.
-std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, DType dtype = DType::kBF16,
+std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, std::optional<DType> dtype = std::nullopt,
                                    BadNumbers bad = BadNumbers::kShow);
 
 // The quantised part of the model and its format, as reports show it: "fp8 blocks 128x128, 61 of 66 modules"; where

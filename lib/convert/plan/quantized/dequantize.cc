@@ -59,7 +59,7 @@ Conversion plan_dequantize(const DequantizeOptions& options) {
                                                        .threads = options.threads});
   note_view(c, opened);
   const DequantizedStore& decoded = *dequantized_view(opened);
-  c.details.note(decoded.decodes() ? cat("decoded ", text, ", as ", dtype_name(options.dtype))
+  c.details.note(decoded.decodes() ? cat("decoded ", text, ", as ", dtype_name(decoded.values()))
                                    : cat("left out ", text));
   return c;
 }
