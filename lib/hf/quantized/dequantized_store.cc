@@ -9,6 +9,7 @@
 #include "hf/quantized/value_bytes.h"
 #include "hf/quantized/value_faults.h"
 #include "io/file/folder.h"
+#include "mappings/model/accounting.h"
 
 namespace mckpt::impl {
 
@@ -160,6 +161,19 @@ std::string quantized_text(const Store& source, const QuantizedModel& model) {
   std::string out;
   for (const auto& [count, text] : order) out += cat(out.empty() ? "" : " and ", text);
   return cat(out, ", ", with_commas(std::ssize(model.tensors)), " of ", counted(modules, "module"));
+}
+
+std::optional<Error> undecoded_codes(const Store& store) {
+  if (dequantized_view(store) || format_family(store.format()) != FormatFamily::kSafetensors)
+    return std::nullopt;
+  try {
+    quant_declaration_of(store);
+  } catch (const Error& e) {
+    if (e.code() == Code::kQuantized) return e;
+  }
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (is_name_of_codes(store.name(t))) return quantized_error(store.name(t));
+  return std::nullopt;
 }
 
 void add_quantized_fact(Store& store) {

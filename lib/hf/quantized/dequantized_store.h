@@ -97,6 +97,10 @@ inline std::string quantized_text(const DequantizedStore& view) {
 // open_store() with the view over what is quantised; for commands that show or compare values.
 std::unique_ptr<Store> open_values(const std::string& path, const OpenOptions& opening);
 
+// The error, of kind kQuantized, about codes that the view does not decode: the config declares another method, or the
+// names of tensors are those of codes and scales. Nothing for other stores.
+std::optional<Error> undecoded_codes(const Store& store);
+
 // Adds the fact "quantized modules" with that text to a store of safetensors, if any of its tensors is
 // quantised.
 void add_quantized_fact(Store& store);

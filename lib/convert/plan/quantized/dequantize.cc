@@ -28,6 +28,7 @@ std::unique_ptr<Store> open_view(const DequantizeOptions& options, std::string& 
                       accepted ? BadNumbers::kReport : BadNumbers::kRefuse);
   require_sound(store->findings(), store->root());
   const DequantizedStore* view = dequantized_view(*store);
+  if (std::optional<Error> codes = undecoded_codes(*store)) throw codes->file(options.source);
   if (!view)
     throw Error(Code::kUnknownFormat, "no tensor is quantised: there is nothing to decode")
         .file(options.source)

@@ -37,6 +37,7 @@ std::unique_ptr<Store> open_sound(const std::string& path, const OpenOptions& op
         .found(format_text(store->format()))
         .help("mckpt export SRC HF_DIR   makes one of a checkpoint");
   require_sound(store->findings(), store->root());
+  if (std::optional<Error> codes = undecoded_codes(*store)) throw codes->file(path);
   return store;
 }
 
