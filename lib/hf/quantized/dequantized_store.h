@@ -97,8 +97,8 @@ inline std::string quantized_text(const DequantizedStore& view) {
 // open_store() with the view over what is quantised; for commands that show or compare values.
 std::unique_ptr<Store> open_values(const std::string& path, const OpenOptions& opening);
 
-// The error, of kind kQuantized, about codes that the view does not decode: the config declares another method, or the
-// names of tensors are those of codes and scales. Nothing for other stores.
+// An error of kind kQuantized where the config declares a method that is not decoded, or where names of tensors are
+// names of codes and scales that no view decodes; otherwise nothing.
 std::optional<Error> undecoded_codes(const Store& store);
 
 // Adds the fact "quantized modules" with that text to a store of safetensors, if any of its tensors is
