@@ -14,7 +14,8 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr const char *kOne = "scale of activations or caches", *kMore = "scales of activations or caches";
+constexpr const char *kOneScale = "scale of activations or caches",
+                     *kMoreScales = "scales of activations or caches";
 
 // The names of such scales in a store, and what is behind each dot of them: a checkpoint may have names in front.
 NameSet<std::string_view> scales_in(const Store& store) {
@@ -48,8 +49,8 @@ void name_activation_scales(const std::vector<std::string>& names, const Compari
   const i64 count =
       std::ranges::count_if(names, [&](const std::string& n) { return c.comparison.chooses(n); });
   if (count == 0) return;
-  const std::string reason =
-      cat(with_commas(count), " ", count == 1 ? kOne : kMore, ", which the other side does not have");
+  const std::string reason = cat(with_commas(count), " ", count == 1 ? kOneScale : kMoreScales,
+                                 ", which the other side does not have");
   for (const std::string& name : names) c.comparison.leave_beside(reason, name);
   c.report.add({.name = "activations", .count = count, .unit = "tensors"}, {});
 }
@@ -57,7 +58,7 @@ void name_activation_scales(const std::vector<std::string>& names, const Compari
 std::string counted_activation_scales(const VerifyReport& report) {
   const auto check = std::ranges::find(report.checks, "activations", &Check::name);
   if (check == report.checks.end()) return "";
-  return cat(with_commas(check->count), " ", check->count == 1 ? kOne : kMore,
+  return cat(with_commas(check->count), " ", check->count == 1 ? kOneScale : kMoreScales,
              check->count == 1 ? " was" : " were");
 }
 

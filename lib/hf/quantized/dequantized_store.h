@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/items/dtype.h"
 #include "hf/quantized/bad_numbers.h"
 #include "hf/quantized/recognise.h"
