@@ -1,6 +1,9 @@
 // Each put() writes one struct, field by field in the order of its declaration.
 #include "api/public_json.h"
 
+#include <cmath>
+#include <cstdint>
+
 #include "options/results.h"
 
 namespace mckpt::impl {
@@ -81,6 +84,16 @@ struct PutField {
   }
 };
 
+// Writes each field of statistics. A number that is NaN is none.
+struct PutStatistic {
+  JsonWriter& json;
+
+  void operator()(const char* name, std::int64_t count, const char*) const { json.field(name, count); }
+  void operator()(const char* name, double value, const char*) const {
+    std::isnan(value) ? json.null_field(name) : json.field(name, value);
+  }
+};
+
 template <typename Result>
 void put_result(JsonWriter& json, const Result& result) {
   json.begin_object();
@@ -141,7 +154,9 @@ void write_json(std::string& to, const std::vector<mckpt::TensorChunk>& chunks) 
 
 void write_json(std::string& to, const mckpt::Statistics& s) {
   JsonWriter json(to);
-  put_result(json, s);
+  json.begin_object();
+  fields(s, PutStatistic{json});
+  json.end_object();
 }
 
 void write_json(std::string& to, const mckpt::Conversion& c, const std::optional<mckpt::Account>& account,

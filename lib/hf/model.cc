@@ -135,7 +135,7 @@ std::unique_ptr<Store> values_of(std::unique_ptr<Store>& opened, const std::stri
       opened && opened->driver().hf_folder && opened->root() == path && !adapted_view(*opened);
   if (of_path && dequantized_view(*opened)) return std::move(opened);
   return dequantized(of_path ? std::move(opened) : open_safetensors_folder(path, options.files), quant,
-                     DType::kBF16, options.bad_numbers);
+                     std::nullopt, options.bad_numbers);
 }
 
 // The layout of the experts, as the user chose it, in the terms of the mapping; no choice: the tensors'

@@ -46,7 +46,10 @@ std::string map_warning(const HfModel& model) {
 Notes notes_of(const HfModel& model) {
   Notes notes;
   if (const AdaptedStore* view = model.store ? adapted_view(*model.store) : nullptr) add_notes(notes, *view);
-  if (const DequantizedStore* view = model.store ? dequantized_view(*model.store) : nullptr)
+  const DequantizedStore* view = model.store ? dequantized_view(*model.store) : nullptr;
+  if (view && !view->decodes())
+    notes.note(cat("no weight is quantised; left out are ", quantized_text(*view)));
+  else if (view)
     notes.note(cat("the weights are quantised (", quantized_text(*view), ") and read as ",
                    dtype_name(view->values())));
   else if (!model.config.quantized.empty())

@@ -87,9 +87,10 @@ void fields(Dequantize& o, FieldVisitor& v) {
   accept_field(o.accept, v);
   v({.name = "dtype",
      .value = "TYPE",
-     .words = "bf16 fp16 fp32",
+     .words = "auto bf16 fp16 fp32",
      .common = true,
-     .help = "data type of the weights that are quantised: bf16, fp16 or fp32; other tensors keep theirs"},
+     .help =
+         "data type of the weights that are quantised: auto (as config.json says, else bf16), bf16, fp16 or fp32; other tensors keep theirs"},
     o.dtype);
   v({.name = "max_shard_size",
      .common = true,

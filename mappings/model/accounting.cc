@@ -31,9 +31,9 @@ namespace mckpt::impl {
 namespace {
 
 // Ends of names that only quantised models have: scales, zero points, packed values.
-constexpr std::string_view kPackedSuffixes[] = {"_scale_inv",   "_blocks",       "_scales", ".weight_scale",
-                                                ".qweight",     ".qzeros",       ".scales", ".absmax",
-                                                ".input_scale", ".weight_packed"};
+constexpr std::string_view kPackedSuffixes[] = {"_scale_inv",   "_blocks",        "_scales", ".weight_scale",
+                                                ".qweight",     ".qzeros",        ".scales", ".absmax",
+                                                ".input_scale", ".weight_packed", ".SCB"};
 
 // The types of counts and of tables of numbers.
 bool is_counter_type(DType dtype) { return dtype == DType::kI64 || dtype == DType::kI32; }
@@ -289,19 +289,26 @@ Error Mismatches::error() const {
       "compare config.json with the tensors: `mckpt ls` lists them, `mckpt mappings show` the parameters of the family");
 }
 
+bool is_name_of_codes(std::string_view name) {
+  return std::any_of(std::begin(kPackedSuffixes), std::end(kPackedSuffixes),
+                     [&](std::string_view suffix) { return name.ends_with(suffix); });
+}
+
+Error quantized_error(std::string_view name, std::string message) {
+  return Error(Code::kQuantized,
+               message.empty() ? "a tensor of scales or packed values shows that the weights are quantised"
+                               : std::move(message))
+      .tensor(name)
+      .help(
+          "codes are decoded where their scales are beside them under known names; dequantise other models first");
+}
+
 void refuse_quantized(const SourceTable& sources) {
   for (i32 i = 0; i < sources.size(); i++) {
     const SourceTensor& t = sources[i];
-    bool by_name = std::any_of(std::begin(kPackedSuffixes), std::end(kPackedSuffixes),
-                               [&](std::string_view suffix) { return t.name.ends_with(suffix); });
-    bool by_type = t.header_known && is_packed_type(t.dtype);
-    if (!by_name && !by_type) continue;
-    throw Error(Code::kQuantized,
-                by_name ? "a tensor of scales or packed values shows that the weights are quantised"
-                        : cat("a tensor is of the quantised type ", dtype_name(t.dtype)))
-        .tensor(t.name)
-        .help(
-            "codes are decoded where their scales are beside them under known names; dequantise other models first");
+    if (is_name_of_codes(t.name)) throw quantized_error(t.name);
+    if (t.header_known && is_packed_type(t.dtype))
+      throw quantized_error(t.name, cat("a tensor is of the quantised type ", dtype_name(t.dtype)));
   }
 }
 

@@ -51,6 +51,10 @@ class Mismatches {
   std::vector<std::pair<std::string, i64>> counts_;
 };
 
+// Whether only quantised models have a tensor of this name: scales, zero points, packed values.
+bool is_name_of_codes(std::string_view name);
+// The error about such a tensor, of kind kQuantized; `message` "": about its name.
+Error quantized_error(std::string_view name, std::string message = "");
 // Throws kQuantized if a tensor's name or type belongs to quantised weights.
 void refuse_quantized(const SourceTable& sources);
 

@@ -84,6 +84,19 @@ class Differences(unittest.TestCase):
         self.assertIn("not equal: 1 with other values", repr(d))
         self.assertIn("<td>v</td><td>[1]</td><td>2</td><td>2.5</td><td>2 items differ, by 2 at most, relative L2 0.36</td>", d._repr_html_())
 
+    def test_scales_of_activations(self):
+        codes = {"w.weight": ("F8_E4M3", [1, 2], bytes([0x38, 0x40])), "w.weight_scale_inv": ("F32", [1, 1], struct.pack("<f", 1))}
+        values = {"w.weight": ("F32", [1, 2], struct.pack("<2f", 1, 2))}
+        (row,) = self.files({**codes, "w.input_scale": floats(1)}, {**codes, "w.input_scale": floats(2)})
+        self.assertEqual((row.kind, row.name, row.a, row.b), ("values", "w.input_scale", "1", "2"))
+        self.assertEqual([r.kind for r in self.files({**codes, "w.input_scale": floats(1)}, codes)], ["only_a"])
+        d = self.files({**codes, "w.input_scale": floats(1)}, values)
+        self.assertEqual([r.kind for r in d], ["cast"])
+        self.assertIn("w.input_scale (1 scale of activations or caches, which the other side does not have)", str(d))
+        report = mckpt.verify(self.folder / "a.safetensors", against=self.folder / "b.safetensors", progress=False)
+        self.assertTrue(report.equal)
+        self.assertIn(", but 1 scale of activations or caches was not compared", repr(report))
+
     def test_names_types_and_shapes(self):
         a = {"mine": floats(1), "t": floats(1, 2), "s": floats(1, 2), "z": floats(1)}
         b = {"yours": ("BF16", [2], b"1234"), "t": ("I64", [2], b"1234567812345678"), "s": ("F32", [2, 1], struct.pack("<2f", 1, 2)), "z": floats(1)}

@@ -2,9 +2,11 @@
 closing. usage: works_without_numpy.py, with any Python from 3.10 on"""
 import gc
 import hashlib
+import json
 import os
 import pickle
 import shutil
+import struct
 import tempfile
 import threading
 import unittest
@@ -86,6 +88,26 @@ class Package(unittest.TestCase):
             self.assertEqual((s.numbers, s.finite, s.nan, s.infinite), (16, 16, 0, 0))
             self.assertLess(s.min, s.mean)
             self.assertLess(s.mean, s.max)
+
+    def test_statistics_of_no_finite_number_are_none(self):
+        nan, infinite = struct.pack("<f", float("nan")), struct.pack("<f", float("inf"))
+        header, data = {}, b""
+        for name, items in {"nan": [nan] * 3, "infinite": [infinite] * 2, "empty": [], "one": [nan, struct.pack("<f", 2)]}.items():
+            content = b"".join(items)
+            header[name] = {"dtype": "F32", "shape": [len(items)], "data_offsets": [len(data), len(data) + len(content)]}
+            data += content
+        text = json.dumps(header).encode()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.safetensors")
+            with open(path, "wb") as f:
+                f.write(struct.pack("<Q", len(text)) + text + data)
+            with mckpt.open(path) as ckpt:
+                for name in ("nan", "infinite", "empty"):
+                    for s in (ckpt[name].statistics(), ckpt[name][:].statistics()):
+                        self.assertEqual((s.finite, s.min, s.max, s.mean, s.deviation, s.l2), (0, None, None, None, None, None))
+                s = ckpt["one"].statistics()
+                self.assertEqual((s.finite, s.nan, s.min, s.max, s.mean, s.deviation, s.l2), (1, 1, 2, 2, 2, 0, 2))
+                self.assertNotIn("<td>min</td>", ckpt["nan"].statistics()._repr_html_())
 
     def test_facts_of_parts_are_those_of_parts(self):
         with mckpt.open(MIXED) as ckpt:

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <set>
 
+#include "convert/compare/activations.h"
 #include "convert/compare/checks/module_copies.h"
 #include "convert/compare/object_check.h"
 #include "convert/compare/verify.h"
@@ -219,6 +220,8 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
         cat(counted(others, "tensor"), " beside the model ", others == 1 ? "was" : "were", " not compared"));
   if (const std::string copies = counted_module_copies(report); !copies.empty())
     left_out.push_back(cat(copies, " not compared"));
+  if (const std::string scales = counted_activation_scales(report); !scales.empty())
+    left_out.push_back(cat(scales, " not compared"));
   // Where the answer is positive: otherwise each has a problem, or the others are what counts.
   if (const std::string objects = counted_unseen_objects(report); good && !objects.empty())
     left_out.push_back(cat(objects, " not compared"));

@@ -143,6 +143,7 @@ Exit cat_command(CommandLine& line) {
   base.settle(line, {&path, 1});
 
   std::unique_ptr<Store> store = raw ? open_store(path, line.opening()) : open_values(path, line.opening());
+  if (!raw) warn_of_codes(line.flags(), *store, path);
   // Scales are not tensors of the view over quantised weights, but of the files.
   if (!raw && dequantized_view(*store) && !has_tensor(*store, name)) store = open_store(path, line.opening());
   store = local_values(std::move(store));

@@ -92,6 +92,7 @@ std::vector<Measured> measure(const CommandLine& line, const ChosenPaths& chosen
     Measured& m = all.emplace_back(Measured{path, nullptr, {}});
     m.error = each.attempt(path, [&] {
       m.store = local_values(raw ? open_store(path, line.opening()) : open_values(path, line.opening()));
+      if (!raw) warn_of_codes(line.flags(), *m.store, path);
       m.tensors = choose(chosen, *m.store, path, line.opening());
       for (i64 t : m.tensors) total += TensorReader::tensor_bytes(*m.store, t);
     });

@@ -9,8 +9,9 @@
 
 #include <algorithm>
 
-#include "core/base/error_code.h"
+#include "core/base/error.h"
 #include "core/base/text.h"
+#include "hf/quantized/dequantized_store.h"
 #include "io/json/json_writer.h"
 #include "io/store/store.h"
 #include "runtime/job/job.h"
@@ -66,6 +67,14 @@ void tell_findings(const GlobalFlags& flags, std::span<const Finding> findings, 
 Exit report_findings(const GlobalFlags& flags, const Store& store) {
   tell_findings(flags, store.findings(), store.root());
   return is_sound(store) ? Exit::kOk : Exit::kNo;
+}
+
+void warn_of_codes(const GlobalFlags& flags, const Store& store, const std::string& path) {
+  const std::optional<Error> codes = undecoded_codes(store);
+  if (!codes) return;
+  const std::string tensor = codes->tensor().empty() ? "" : cat(" (", escaped(codes->tensor()), ")");
+  warn(flags, cat(escaped(path, 4096), ": ", codes->message(), tensor,
+                  "; the numbers of such tensors are codes and scales, not values"));
 }
 
 }  // namespace mckpt::impl

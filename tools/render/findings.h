@@ -41,4 +41,7 @@ void write_findings(JsonWriter& json, std::span<const Finding> findings);
 // Prints the first findings and counts the rest. kNo when anything is wrong, kOk otherwise.
 Exit report_findings(const GlobalFlags& flags, const Store& store);
 
+// Warns, on stderr, that numbers of the store which are shown are codes and scales that nothing decodes.
+void warn_of_codes(const GlobalFlags& flags, const Store& store, const std::string& path);
+
 }  // namespace mckpt::impl

@@ -66,7 +66,7 @@ MCKPT_API int64_t mckpt_matching(const mckpt_checkpoint* checkpoint, const char*
                                  mckpt_error** error);
 /* {"chunks": [TensorChunk]} */
 MCKPT_API char* mckpt_chunks_json(const mckpt_checkpoint* checkpoint, const char* name, mckpt_error** error);
-/* Statistics, as an object */
+/* Statistics, as an object; min, max, mean, deviation and l2 are null where no number is finite */
 MCKPT_API char* mckpt_statistics_json(const mckpt_checkpoint* checkpoint, const char* name, int threads,
                                       mckpt_error** error);
 /* Of the numbers of a slice */

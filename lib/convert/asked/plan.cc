@@ -177,7 +177,7 @@ Conversion plan_of(const ToDcp& what, const Planning& how) {
 
 Conversion plan_of(const Dequantize& what, const Planning& how) {
   auto out = common_options<DequantizeOptions>(what, how);
-  out.dtype = value_type(what.dtype, "dtype");
+  if (what.dtype != "auto") out.dtype = value_type(what.dtype, "dtype", "auto, ");
   out.max_shard_bytes = what.max_shard_size.value_or(kUsualShardBytes);
   return plan_dequantize(out);
 }

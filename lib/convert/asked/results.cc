@@ -1,6 +1,8 @@
 // Copies field by field; what shares storage in the result counts as tied.
 #include "convert/asked/results.h"
 
+#include <limits>
+
 #include "convert/plan/account_text.h"
 #include "convert/plan/conversion.h"
 #include "convert/run/run.h"
@@ -39,16 +41,18 @@ mckpt::RunReport run_report_of(const Conversion& c, const RunResult& result) {
 }
 
 mckpt::Statistics statistics_of(const TensorStats& s) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const auto of_finite = [&](double value) { return s.finite > 0 ? value : kNone; };
   return {.numbers = s.numbers,
           .finite = s.finite,
           .zeros = s.zeros,
           .nan = s.non_finite.nans,
           .infinite = s.non_finite.infinities,
-          .min = static_cast<double>(s.min),
-          .max = static_cast<double>(s.max),
-          .mean = s.mean,
-          .deviation = s.deviation,
-          .l2 = l2_norm(s)};
+          .min = of_finite(static_cast<double>(s.min)),
+          .max = of_finite(static_cast<double>(s.max)),
+          .mean = of_finite(s.mean),
+          .deviation = of_finite(s.deviation),
+          .l2 = of_finite(l2_norm(s))};
 }
 
 }  // namespace mckpt::impl

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "convert/compare/activations.h"
 #include "convert/compare/checks/adapter.h"
 #include "convert/compare/checks/assets.h"
 #include "convert/compare/checks/beside.h"
@@ -39,7 +40,7 @@ namespace {
 std::unique_ptr<Store> as_the_other(std::unique_ptr<Store> side, const std::string& path, const Store& other,
                                     const OpenOptions& files) {
   const DequantizedStore* view = dequantized_view(*side);
-  if (!view || view->model().tensors.empty() || dequantized_view(other)) return side;
+  if (!view || !view->decodes() || dequantized_view(other)) return side;
   const QuantizedTensor& q = view->model().tensors[0];
   const std::string scales(view->source().name(q.scales)), values = q.name;
   for (i64 t = 0; t < other.tensor_count(); t++) {
@@ -113,6 +114,7 @@ Compared compare_values(OpenPath one, OpenPath other, const CompareOptions& opti
   }
   source = as_the_other(std::move(source), source_path, *tested, files);
   tested = as_the_other(std::move(tested), path, *source, files);
+  const std::vector<std::string> scales = take_activation_scales(*tested, *source);
   refuse_damaged_side(*tested, options.opening.accept);
   refuse_damaged_side(*source, options.opening.accept);
   list_module_copies(*tested, *source, options.choice, out.report);
@@ -134,7 +136,9 @@ Compared compare_values(OpenPath one, OpenPath other, const CompareOptions& opti
   const VerifyReport before = out.report;
   const Store &one_side = *tested, &other_side = *source;
   const Sides sides = open_sides(std::move(tested), std::move(source), paths, every_byte);
-  out.equal = compare_sides(sides, {every_byte, comparison, observer, out.report}, out.oddities) && beside;
+  const Comparing comparing{every_byte, comparison, observer, out.report};
+  name_activation_scales(scales, comparing);
+  out.equal = compare_sides(sides, comparing, out.oddities) && beside;
   name_carried_values(one_side, other_side, out.report);
   if (turned) turn_sides(out.report, before, root, options.counting.all);
   return out;
@@ -147,14 +151,17 @@ std::optional<Compared> compare_codes(const std::string& path, const std::string
   const OpenOptions& files = options.opening.model.files;
   std::unique_ptr<Store> made = quantized_like({path, source_path}, options);
   if (!made) return std::nullopt;
+  const std::vector<std::string> scales = dequantized_view(*open_values(path, files))->activation_scales();
   std::unique_ptr<Store> codes = open_store(path, files);
   const std::unique_ptr<Store> source = open_store(source_path, files);
   Compared out;
   Comparison comparison(*codes, *made, options.threads, options.counting, options.choice, observer);
   const bool beside =
       !options.choice.all() || compare_beside(*codes, *source, path, source_path, options, out.report);
-  const Sides sides = sides_of_codes(std::move(codes), std::move(made));
-  out.equal = compare_sides(sides, {options, comparison, observer, out.report}, out.oddities) && beside;
+  const Sides sides = sides_of_codes(std::move(codes), std::move(made), scales);
+  const Comparing comparing{options, comparison, observer, out.report};
+  name_activation_scales(scales, comparing);
+  out.equal = compare_sides(sides, comparing, out.oddities) && beside;
   return out;
 }
 
@@ -196,7 +203,9 @@ Compared compare(OpenPath tested, OpenPath source, const CompareOptions& options
   }
   const DequantizedStore* view = dequantized_view(*tested.store);
   const std::string scheme =
-      view && !dequantized_view(*source.store) && !options.counting.all ? quantized_text(*view) : "";
+      view && view->decodes() && !dequantized_view(*source.store) && !options.counting.all
+          ? quantized_text(*view)
+          : "";
   Compared out;
   // Values that were quantised are compared with what an import makes of them, whichever side was made of the
   // other. In a list of differences the sides keep their places.

@@ -100,11 +100,12 @@ void Pairing::pair_names(const Comparing& c) {
   Headers headers(tested, source, fused_.get(), sides_.changes, c.options,
                   c.options.any_type || sides_.any_type);
   std::set<i64> apart = headers.report_unlike(c.comparison);
+  apart.insert(sides_.copied.begin(), sides_.copied.end());
   apart.merge(compare_read_values(tested, source, apart, sides_.computed, c.comparison, c.observer));
   if (c.options.counting.all) headers.note_empty(apart, c.comparison);
   casts_ = headers.casts();
   made_ = std::make_unique<NamedChunks>(tested, source, apart);
-  chunks_ = made_.get(), tensors_ = tested.tensor_count();
+  chunks_ = made_.get(), tensors_ = tested.tensor_count() - std::ssize(sides_.copied);
   job_ = [this](const ChunkList& some) { return reshard_job(sides_.source_store(), some, fused_.get()); };
   made_of_ = [](i32 tensor) { return std::vector<i64>{tensor}; };
   name_ = [&source](i32 tensor) { return std::string(source.name(tensor)); };

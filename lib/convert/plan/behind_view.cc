@@ -32,13 +32,9 @@ void note_view(Planned& conversion, const Store& store) {
   if (!view) return;
   const QuantizedModel& model = view->model();
   NameSet<std::string_view> names;
-  i64 used = 0;  // of the tensors beside the codes
-  for (const QuantizedTensor& q : model.tensors) {
-    names.insert(q.name);
-    for (i64 part : {q.scales, q.tensor_scale, q.zero_points, q.shape}) used += part >= 0;
-  }
+  for (const QuantizedTensor& q : model.tensors) names.insert(q.name);
   conversion.behind =
-      BehindView{view->source().tensor_count(), std::ssize(model.beside) - used, &view->faults()};
+      BehindView{view->source().tensor_count(), std::ssize(model.of_activations), &view->faults()};
   ProofInput& proof = conversion.proof;
   proof.dequantized.clear();
   for (i64 t = 0; t < proof.source.count; t++)

@@ -123,6 +123,15 @@ void put_codes(const QuantLayout& s, i64 column, i64 items, const u8* codes, u8*
 
 }  // namespace
 
+void copy_code(const QuantLayout& s, i64 column, const u8* from, u8* to) {
+  if (is_byte(s.codes)) return static_cast<void>(to[column] = from[column]);
+  const i64 begin = s.code_bit_of(column);
+  for (i64 bit = begin; bit < begin + code_bits(s); bit++) {
+    const int mask = 1 << bit % 8;
+    to[bit / 8] = static_cast<u8>((to[bit / 8] & ~mask) | (from[bit / 8] & mask));
+  }
+}
+
 QuantLosses quantize(const QuantLayout& s, i64 first_row, i64 rows, const RowsOfValues& values,
                      const u8* scales, const u8* zero_points, u8* codes) {
   QuantLosses losses;

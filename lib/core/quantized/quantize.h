@@ -45,4 +45,7 @@ void make_scales(const QuantLayout& layout, ScaleRule rule, i64 first_row, i64 r
 QuantLosses quantize(const QuantLayout& layout, i64 first_row, i64 rows, const RowsOfValues& values,
                      const u8* scales, const u8* zero_points, u8* codes);
 
+// Copies the code of a column from one row of codes to another.
+void copy_code(const QuantLayout& layout, i64 column, const u8* from, u8* to);
+
 }  // namespace mckpt::impl

@@ -41,7 +41,7 @@ std::unique_ptr<Store> open_base(const std::string& path, const OpenOptions& ope
         .expected("the folder of a Hugging Face model, or a file of safetensors")
         .found(format_text(store->format()));
   store = dequantized(std::move(store));
-  if (const DequantizedStore* view = dequantized_view(*store))
+  if (const DequantizedStore* view = dequantized_view(*store); view && view->decodes())
     throw Error(Code::kQuantized, "the base of the adapter is quantised")
         .file(path)
         .found(quantized_text(*view))

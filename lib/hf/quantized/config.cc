@@ -14,6 +14,7 @@ namespace mckpt::impl {
 namespace {
 
 constexpr const char *kEntries[] = {"quantization_config", "compression_config"}, *kLanguage = "text_config";
+constexpr const char* kCacheAlgorithm = "kv_cache_quant_algo";  // of ModelOpt
 constexpr i64 kMostConfigBytes = 16 << 20;
 constexpr i64 kLargestBlock = i64{1} << 20;
 
@@ -99,8 +100,7 @@ void read_groups(const JsonValue& entry, QuantConfig& config) {
     if (config.impossible.empty()) config.impossible = impossible_in(w, *weights);
     config.weights.push_back(std::move(w));
   }
-  if (config.weights.empty() && !groups->object("config_groups").empty() && config.impossible.empty())
-    config.impossible = "config_groups of which none has weights";
+  config.of_weights = !config.weights.empty();
 }
 
 Error not_decoded(std::string_view how) {
@@ -151,6 +151,19 @@ void refuse_transforms(const JsonValue& how) {
         .found(counted(std::ssize(groups->object("config_groups")), "transform"));
 }
 
+// The type that the model computes in, at the top or of its language model.
+std::optional<DType> dtype_of(const JsonValue& config) {
+  const JsonValue* language = member(config, kLanguage, JsonType::kObject);
+  for (const JsonValue* object : {&config, language})
+    for (const char* key : {"dtype", "torch_dtype"}) {
+      std::string name = object ? text_of(*object, key) : "";
+      if (name.starts_with("torch.")) name.erase(0, 6);
+      for (DType type : {DType::kBF16, DType::kF16, DType::kF32})
+        if (name == dtype_name(type)) return type;
+    }
+  return std::nullopt;
+}
+
 }  // namespace
 
 const JsonValue* quantization_entry(const JsonValue& config) {
@@ -171,8 +184,10 @@ QuantConfig quant_config_of(const JsonValue& entry) {
   std::string name = text_of(how, "quant_method");
   // Older files of compressed-tensors have the format alone.
   if (name.empty() && member(how, "config_groups", JsonType::kObject)) name = "compressed-tensors";
-  if (name.empty() && !algorithm.empty()) name = "modelopt";
+  const bool caches = !text_of(how, kCacheAlgorithm).empty();
+  if (name.empty() && (!algorithm.empty() || caches)) name = "modelopt";
   config.method = method_of(name);
+  if (config.method == QuantMethod::kModelOpt) config.of_weights = !algorithm.empty() || !caches;
   config.fmt = text_of(how, "fmt"), config.algorithm = algorithm, config.format = format;
   config.version = text_of(how, "version");
   config.power_scales = text_of(how, "scale_fmt") == "ue8m0";
@@ -194,8 +209,11 @@ QuantDeclaration read_quant_declaration(const Folder& folder) {
     with_file(cat(folder.path(), "/", name), [&] {
       JsonValue json = parse_config(json_text(folder.open_file(name), kMostConfigBytes));
       const JsonValue* entry = name == std::string_view("config.json") ? quantization_entry(json) : &json;
-      // ModelOpt writes its file also where only a cache is quantised.
-      if (entry == &json && text_of(*quantization_of(json), "quant_algo").empty()) return;
+      if (entry != &json) declared.dtype = dtype_of(json).value_or(declared.dtype);
+      // ModelOpt writes its file also where only a cache is quantised, or nothing.
+      if (entry == &json && text_of(*quantization_of(json), "quant_algo").empty() &&
+          (declared.config || text_of(*quantization_of(json), kCacheAlgorithm).empty()))
+        return;
       if (!entry) {
         if (!declared.config) declared.silent = name;
         return;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/int.h"
+#include "core/items/dtype.h"
 
 namespace mckpt::impl {
 
@@ -26,12 +27,14 @@ enum class QuantMethod : u8 { kFp8, kMxfp4, kCompressedTensors, kModelOpt };
 // Plain values; 0: the config does not say it.
 struct QuantConfig {
   QuantMethod method = QuantMethod::kFp8;
-  std::string text;           // of the method, for messages: "fp8", "compressed-tensors pack-quantized"
-  std::string file;           // that says so: "config.json"
-  std::string fmt;            // of the FP8 codes: "e4m3"
-  std::string format;         // of compressed-tensors: "pack-quantized"
-  std::string version;        // of compressed-tensors that wrote it: "0.10.2"
-  std::string algorithm;      // of ModelOpt: "NVFP4"
+  std::string text;       // of the method, for messages: "fp8", "compressed-tensors pack-quantized"
+  std::string file;       // that says so: "config.json"
+  std::string fmt;        // of the FP8 codes: "e4m3"
+  std::string format;     // of compressed-tensors: "pack-quantized"
+  std::string version;    // of compressed-tensors that wrote it: "0.10.2"
+  std::string algorithm;  // of ModelOpt: "NVFP4"
+  // Weights are quantised; otherwise activations or caches alone, whose scales are beside the weights.
+  bool of_weights = true;
   bool power_scales = false;  // scale_fmt "ue8m0": scales are powers of two, whatever their type
   i64 block_rows = 0, block_columns = 0;
   // The weights of the groups of compressed-tensors, which may differ between modules.
@@ -55,6 +58,8 @@ struct QuantDeclaration {
   // "config.json": it is there and declares nothing, so that whoever loads the model takes codes for weights.
   // "": there is no such file, or something is declared.
   std::string silent{};
+  // The type of the weights before they were quantised, as config.json says; bfloat16 where it says none.
+  DType dtype = DType::kBF16;
 };
 
 // The entry of a config that declares quantised weights; null if there is none.

@@ -9,6 +9,7 @@
 #include "hf/quantized/value_bytes.h"
 #include "hf/quantized/value_faults.h"
 #include "io/file/folder.h"
+#include "mappings/model/accounting.h"
 
 namespace mckpt::impl {
 
@@ -34,6 +35,21 @@ DequantizedStore::~DequantizedStore() = default;
 
 const QuantizedTensor* DequantizedStore::quantized(i64 t) const {
   return at(t).quantized < 0 ? nullptr : &model_.tensors[at(t).quantized];
+}
+
+std::vector<std::string> DequantizedStore::activation_scales() const {
+  std::vector<std::string> out;
+  for (i64 t : model_.of_activations)
+    if (!has(t)) out.emplace_back(source().name(t));
+  return out;
+}
+
+void DequantizedStore::take_activation_scales(const std::function<bool(std::string_view)>& chosen) {
+  std::vector<Tensor> taken;
+  for (i64 t : model_.of_activations)
+    if (!has(t) && chosen(source().name(t))) taken.push_back({t, -1});
+  tensors_.insert(tensors_.end(), taken.begin(), taken.end());
+  std::ranges::sort(tensors_, {}, &Tensor::source);
 }
 
 std::string_view DequantizedStore::name(i64 t) const {
@@ -88,10 +104,11 @@ void DequantizedStore::each_checksum(const std::function<void(const Checksum&)>&
 }
 
 std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, const QuantDeclaration& declared,
-                                   DType dtype, BadNumbers bad) {
+                                   std::optional<DType> dtype, BadNumbers bad) {
   QuantizedModel model = recognise(*store, declared);
   if (model.empty()) return store;
-  return std::make_unique<DequantizedStore>(std::move(store), std::move(model), dtype, bad);
+  return std::make_unique<DequantizedStore>(std::move(store), std::move(model),
+                                            dtype.value_or(declared.dtype), bad);
 }
 
 namespace {
@@ -109,7 +126,7 @@ QuantDeclaration quant_declaration_of(const Store& store) {
   return read_quant_declaration(Folder(config_folder(store), store.opening()));
 }
 
-std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, DType dtype, BadNumbers bad) {
+std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, std::optional<DType> dtype, BadNumbers bad) {
   if (format_family(store->format()) != FormatFamily::kSafetensors) return store;
   QuantDeclaration declared;
   try {
@@ -126,6 +143,8 @@ std::unique_ptr<Store> open_values(const std::string& path, const OpenOptions& o
 
 // Schemes by how many modules have them. A module is a matrix, or a stack of them.
 std::string quantized_text(const Store& source, const QuantizedModel& model) {
+  if (model.tensors.empty())
+    return cat(counted(std::ssize(model.of_activations), "scale"), " of activations or caches alone");
   std::map<std::string, i64> schemes;
   for (const QuantizedTensor& q : model.tensors) schemes[scheme_text(q.layout)]++;
   std::vector<bool> codes(static_cast<std::size_t>(source.tensor_count()));
@@ -144,6 +163,19 @@ std::string quantized_text(const Store& source, const QuantizedModel& model) {
   return cat(out, ", ", with_commas(std::ssize(model.tensors)), " of ", counted(modules, "module"));
 }
 
+std::optional<Error> undecoded_codes(const Store& store) {
+  if (dequantized_view(store) || format_family(store.format()) != FormatFamily::kSafetensors)
+    return std::nullopt;
+  try {
+    quant_declaration_of(store);
+  } catch (const Error& e) {
+    if (e.code() == Code::kQuantized) return e;
+  }
+  for (i64 t = 0; t < store.tensor_count(); t++)
+    if (is_name_of_codes(store.name(t))) return quantized_error(store.name(t));
+  return std::nullopt;
+}
+
 void add_quantized_fact(Store& store) {
   if (format_family(store.format()) != FormatFamily::kSafetensors) return;
   try {
@@ -158,5 +190,7 @@ void add_quantized_fact(Store& store) {
 const DequantizedStore* dequantized_view(const Store& store) {
   return dynamic_cast<const DequantizedStore*>(&store);
 }
+
+DequantizedStore* dequantized_view(Store& store) { return dynamic_cast<DequantizedStore*>(&store); }
 
 }  // namespace mckpt::impl

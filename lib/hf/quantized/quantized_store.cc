@@ -163,6 +163,7 @@ const Requantized* QuantizedStore::add_like(const DequantizedStore& pattern, i64
                   .values = values,
                   .turned = q.turned,
                   .rule = rule_of(q.layout, pattern.source().dims(q.scales), pattern.model().power_scales),
+                  .pattern_codes = q.codes,
                   .pattern_scales = q.scales,
                   .pattern_zero_points = q.zero_points});
 }

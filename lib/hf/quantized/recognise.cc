@@ -69,6 +69,7 @@ class Recogniser {
 
   std::optional<QuantizedTensor> codes_at(i64 t) {
     std::string_view name = store_.name(t);
+    if (is_activation_scale(name)) return std::nullopt;  // zero points may be of FP8 or I8, as codes are
     if (name.ends_with("_blocks")) return mxfp4_blocks(parts_, t);
     if (name.ends_with(".weight_packed")) return packed_weight(parts_, t);
     if (store_.dtype(t) == DType::kU8 && name.ends_with(".weight")) return nvfp4_weight(parts_, t);
@@ -105,7 +106,7 @@ class Recogniser {
         continue;
       }
       bool activation = is_activation_scale(name);
-      if (activation && quantised) used_[t] = kBeside;
+      if (activation && quantised) used_[t] = kBeside, out_.of_activations.push_back(t);
       if (activation || !quantised || !is_lonely_scale(name)) continue;
       add(lonely_scale(t), t);
       used_[t] = kBeside;
@@ -159,8 +160,22 @@ class Recogniser {
     out_.findings.push_back(std::move(f));
   }
 
+  // The config declares quantised activations or caches alone.
+  void judge_no_weights() {
+    if (out_.tensors.empty()) return;
+    Finding f = to_finding(
+        Error(Code::kQuantMisfit, "the tensors are quantised, and the config declares no quantised weights")
+            .tensor(out_.tensors[0].name)
+            .expected(cat("settings of weights, as those of ", escaped(out_.tensors[0].name)))
+            .found(cat(config_->text, " of activations or caches alone"))
+            .help("put the quantization_config of the original model into config.json"));
+    f.file = config_->file;
+    out_.findings.push_back(std::move(f));
+  }
+
   void judge_method() {
     if (!config_ || !out_.findings.empty()) return;
+    if (!config_->of_weights) return judge_no_weights();
     if (out_.tensors.empty()) {
       Finding f = to_finding(
           Error(Code::kQuantMisfit, "the config declares quantised weights, and no tensor is quantised")

@@ -21,10 +21,11 @@ class Store;
 struct QuantizedModel {
   std::vector<QuantizedTensor> tensors;  // in the order of their codes in the store
   std::vector<i64> beside;  // tensors that are not weights: scales, shapes, scales of activations; ascending
-  std::vector<Finding> findings;  // contradictions, and warnings
-  bool power_scales = false;      // the config says that scales are powers of two
+  std::vector<i64> of_activations;  // of these, scales and zero points of activations and caches; ascending
+  std::vector<Finding> findings;    // contradictions, and warnings
+  bool power_scales = false;        // the config says that scales are powers of two
 
-  bool empty() const { return tensors.empty() && findings.empty(); }
+  bool empty() const { return tensors.empty() && findings.empty() && of_activations.empty(); }
   // The first finding that is not a warning: the values cannot be known. nullptr: there is none.
   const Finding* contradiction() const;
 };

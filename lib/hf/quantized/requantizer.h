@@ -4,8 +4,8 @@
 //
 // Scales are made anew from the largest value of each block, or are taken from a *pattern*: the quantised
 // model that the values came from. A block keeps its scale in the pattern if codes with that scale stand for
-// exactly its values; so what nobody changed gets the bytes that it had, wherever the scheme is a fixed
-// point.
+// exactly its values, and these codes wherever they are the pattern's; so what nobody changed gets the bytes
+// that it had.
 #pragma once
 
 #include <atomic>

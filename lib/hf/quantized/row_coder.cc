@@ -25,6 +25,36 @@ RowCoder::RowCoder(const Store& values, const Store* pattern)
 
 DType RowCoder::type(const Requantized& how) const { return values_.dtype(how.values); }
 
+// Rows, with the parts that the pattern has of them.
+struct RowCoder::Rows {
+  const Requantized& how;
+  i64 first, count;
+  RowsOfValues values;
+  std::span<const u8> value_bytes;
+  std::span<u8> codes, scales;
+  std::vector<u8> zero_points{};
+
+  // The values that some codes stand for, with the scales as they are.
+  std::vector<u8> decoded(std::span<const u8> some) const {
+    const QuantLayout& l = how.layout;
+    std::vector<u8> out(value_bytes.size());
+    dequantize_items(l, first * l.columns, (first + count) * l.columns, some, scales, zero_points,
+                     values.type, out.data());
+    return out;
+  }
+  // Calls fn(row, block of all, first byte, bytes) for the part of each row in each block.
+  template <typename Fn>
+  void each_part(Fn&& fn) const {
+    const QuantLayout& l = how.layout;
+    const i64 item = dtype_bytes(values.type, 1), scale_row = l.scale_row_of(first);
+    for (i64 r = 0; r < count; r++)
+      for (i64 b = 0; b < l.scale_columns(); b++)
+        fn(r, (l.scale_row_of(first + r) - scale_row) * l.scale_columns() + b,
+           r * values.row_bytes + b * l.block_columns * item,
+           std::min(l.block_columns, l.columns - b * l.block_columns) * item);
+  }
+};
+
 void RowCoder::code(const Requantized& how, i64 first, i64 rows, std::span<const u8> values,
                     std::span<u8> codes, std::span<u8> scales) const {
   const QuantLayout& l = how.layout;
@@ -33,19 +63,10 @@ void RowCoder::code(const Requantized& how, i64 first, i64 rows, std::span<const
   scan_non_finite(type, values, 0, bad);
   if (bad.count() > 0) refuse_non_finite(how.values);
   const RowsOfValues view{type, values.data(), l.columns * dtype_bytes(type, 1)};
-  std::vector<u8> zero_points;
-  auto write_codes = [&] {
-    const u8* zeros = zero_points.empty() ? nullptr : zero_points.data();
-    QuantLosses losses = quantize(l, first, rows, view, scales.data(), zeros, codes.data());
-    if (losses.nan > 0)
-      throw Error(Code::kBadScale, "a scale of the quantised source gives no codes for finite values")
-          .tensor(values_.name(how.values))
-          .expected("scales that are positive numbers")
-          .found(cat("NaN as ", losses.nan, " quotients of value and scale in rows from ", first));
-  };
+  Rows work{how, first, rows, view, values, codes, scales};
   if (how.pattern_scales < 0) {
     make_scales(l, *how.rule, first, rows, view, scales.data());
-    if (!codes.empty()) write_codes();
+    if (!codes.empty()) write_codes(work);
     return;
   }
   const i64 scales_at = l.scale_row_of(first) * l.scale_row_bytes();
@@ -53,10 +74,47 @@ void RowCoder::code(const Requantized& how, i64 first, i64 rows, std::span<const
                     scales.begin());
   if (l.zero_points) {
     ByteRange range = stored_ranges(l, first * l.columns, (first + rows) * l.columns).zero_points;
-    zero_points = pattern_bytes(how.pattern_zero_points, range.begin, range.end);
+    work.zero_points = pattern_bytes(how.pattern_zero_points, range.begin, range.end);
   }
-  write_codes();
-  if (!keep_scales(how, first, rows, values, scales, codes, zero_points)) write_codes();
+  code_like(work);
+}
+
+// Several codes may stand for one value, and the nearest code of a rounded value may be another one than the pattern
+// has. So a code of the pattern stays where it gives exactly the value.
+void RowCoder::code_like(const Rows& rows) const {
+  const QuantLayout& l = rows.how.layout;
+  const i64 code_row = l.code_row_bytes(), item = dtype_bytes(rows.values.type, 1);
+  const std::vector<u8> theirs =
+      pattern_bytes(rows.how.pattern_codes, rows.first * code_row, (rows.first + rows.count) * code_row);
+  const std::vector<u8> given = rows.decoded(theirs);
+  if (std::ranges::equal(given, rows.value_bytes))
+    return static_cast<void>(std::ranges::copy(theirs, rows.codes.begin()));
+  auto take = [&](const std::vector<bool>& differs) {
+    rows.each_part([&](i64 row, i64 block, i64 begin, i64 bytes) {
+      if (!differs.empty() && differs[block]) return;
+      for (i64 at = begin; at < begin + bytes; at += item)
+        if (std::memcmp(given.data() + at, rows.value_bytes.data() + at, static_cast<std::size_t>(item)) == 0)
+          copy_code(l, (at - row * rows.values.row_bytes) / item, theirs.data() + row * code_row,
+                    rows.codes.data() + row * code_row);
+    });
+  };
+  write_codes(rows);
+  take({});
+  const std::vector<bool> differs = keep_scales(rows);
+  if (std::ranges::find(differs, true) == differs.end()) return;
+  write_codes(rows);
+  take(differs);
+}
+
+void RowCoder::write_codes(const Rows& rows) const {
+  const u8* zeros = rows.zero_points.empty() ? nullptr : rows.zero_points.data();
+  const QuantLosses losses = quantize(rows.how.layout, rows.first, rows.count, rows.values,
+                                      rows.scales.data(), zeros, rows.codes.data());
+  if (losses.nan > 0)
+    throw Error(Code::kBadScale, "a scale of the quantised source gives no codes for finite values")
+        .tensor(values_.name(rows.how.values))
+        .expected("scales that are positive numbers")
+        .found(cat("NaN as ", losses.nan, " quotients of value and scale in rows from ", rows.first));
 }
 
 // The error counts the non-finite values of the whole tensor, and gives their places in the store of values,
@@ -87,39 +145,34 @@ void RowCoder::refuse_non_finite(i64 tensor) const {
 }
 
 // Compares what the codes stand for with the values, block by block; a block that differs gets a scale of its
-// own. Returns whether there was none.
-bool RowCoder::keep_scales(const Requantized& how, i64 first, i64 rows, std::span<const u8> values,
-                           std::span<u8> scales, std::span<const u8> codes,
-                           std::span<const u8> zero_points) const {
-  const QuantLayout& l = how.layout;
-  const DType type = values_.dtype(how.values);
-  const i64 item = dtype_bytes(type, 1), row_bytes = l.columns * item, scale_row = l.scale_row_of(first);
-  std::vector<u8> again(values.size());
-  dequantize_items(l, first * l.columns, (first + rows) * l.columns, codes, scales, zero_points, type,
-                   again.data());
-  if (std::ranges::equal(again, values)) return true;
-  const i64 one = dtype_bytes(l.scales, 1), blocks = std::ssize(scales) / one;
+// own. Returns which do.
+std::vector<bool> RowCoder::keep_scales(const Rows& rows) const {
+  const QuantLayout& l = rows.how.layout;
+  const i64 one = dtype_bytes(l.scales, 1), blocks = std::ssize(rows.scales) / one;
+  const std::vector<u8> again = rows.decoded(rows.codes);
   std::vector<bool> differs(static_cast<std::size_t>(blocks));
-  for (i64 r = 0; r < rows; r++)
-    for (i64 b = 0; b < l.scale_columns(); b++) {
-      i64 begin = r * row_bytes + b * l.block_columns * item;
-      i64 bytes = std::min(l.block_columns, l.columns - b * l.block_columns) * item;
-      if (std::memcmp(again.data() + begin, values.data() + begin, static_cast<std::size_t>(bytes)) != 0)
-        differs[(l.scale_row_of(first + r) - scale_row) * l.scale_columns() + b] = true;
-    }
-  if (!how.rule)
+  i64 first_row = -1;
+  rows.each_part([&](i64 row, i64 block, i64 begin, i64 bytes) {
+    if (std::memcmp(again.data() + begin, rows.value_bytes.data() + begin, static_cast<std::size_t>(bytes)) ==
+        0)
+      return;
+    differs[block] = true;
+    if (first_row < 0) first_row = rows.first + row;
+  });
+  if (first_row < 0) return differs;
+  if (!rows.how.rule)
     throw Error(Code::kBadScale,
                 "values are not those of the quantised model, and mckpt makes no new scales for its scheme")
-        .tensor(values_.name(how.values))
+        .tensor(values_.name(rows.how.values))
         .expected("the values of the quantised source")
-        .found(cat("other values in rows from ", first))
+        .found(cat("other values, the first in row ", first_row))
         .help("quantise to blocks of FP8 or to MXFP4, whose scales can be made anew");
-  std::vector<u8> fresh(scales.size());
-  make_scales(l, *how.rule, first, rows, {type, values.data(), row_bytes}, fresh.data());
+  std::vector<u8> fresh(rows.scales.size());
+  make_scales(l, *rows.how.rule, rows.first, rows.count, rows.values, fresh.data());
   for (i64 b = 0; b < blocks; b++)
     if (differs[b])
-      std::memcpy(scales.data() + b * one, fresh.data() + b * one, static_cast<std::size_t>(one));
-  return false;
+      std::memcpy(rows.scales.data() + b * one, fresh.data() + b * one, static_cast<std::size_t>(one));
+  return differs;
 }
 
 // Bytes of the row-major form from `begin` on. A source that computes them is asked once for all: a

@@ -23,7 +23,7 @@ struct Requantized {
   // How scales are made; none: the scales of the pattern have to do, and values that they do not give are
   // refused.
   std::optional<ScaleRule> rule{};
-  i64 pattern_scales = -1, pattern_zero_points = -1;  // tensors of the pattern; -1: none
+  i64 pattern_codes = -1, pattern_scales = -1, pattern_zero_points = -1;  // tensors of the pattern; -1: none
 };
 
 // Thread-safe.
@@ -44,8 +44,10 @@ class RowCoder {
             std::span<u8> scales) const;
 
  private:
-  bool keep_scales(const Requantized& how, i64 first, i64 rows, std::span<const u8> values,
-                   std::span<u8> scales, std::span<const u8> codes, std::span<const u8> zero_points) const;
+  struct Rows;  // in work
+  void code_like(const Rows& rows) const;
+  void write_codes(const Rows& rows) const;
+  std::vector<bool> keep_scales(const Rows& rows) const;
   [[noreturn]] void refuse_non_finite(i64 tensor) const;
   std::vector<u8> pattern_bytes(i64 tensor, i64 begin, i64 end) const;
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/items/dtype.h"
+#include "io/store/names/scale_names.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -106,13 +107,12 @@ constexpr std::string_view kQuantSuffixes[] = {"_scale",      "_scale_inv",     
                                                "_zero_point", "_g_idx",         "_global_scale",    ".absmax",
                                                ".quant_map",  ".nested_absmax", ".nested_quant_map"};
 // Last parts of names beside a "weight" or "weight_packed", and beside a "qweight".
-constexpr std::string_view kBesideWeight[] = {"input_scale", "output_scale",       "k_scale",
-                                              "v_scale",     "input_global_scale", "weight_scale_inv"};
+constexpr std::string_view kBesideWeight[] = {"weight_scale_inv", "SCB", "weight_format"};
 constexpr std::string_view kBesidePacked[] = {"qzeros", "scales", "g_idx"};
 
 bool looks_quantized(std::string_view name) {
   constexpr std::string_view kSigns[] = {"_blocks", "_packed",    ".qweight", ".absmax",
-                                         "_scale",  "_scale_inv", "_scale_2"};
+                                         "_scale",  "_scale_inv", "_scale_2", ".SCB"};
   return std::ranges::any_of(kSigns, [&](std::string_view sign) { return name.ends_with(sign); });
 }
 
@@ -179,7 +179,10 @@ bool StateParts::is_of_quantization(std::string_view name) const {
   if (std::string_view stem = without(name, "_scales"); !stem.empty() && has(stem, "_blocks")) return true;
   if (std::size_t at = name.find(".weight.quant_state."); at != name.npos) return true;
   std::string_view last = name.substr(name.rfind('.') + 1), owner = name.substr(0, name.size() - last.size());
-  if (is_one_of(kBesideWeight, last)) return has(owner, "weight") || has(owner, "weight_packed");
+  // A scale of an attention or a cache may be beside no weight.
+  if (is_activation_scale(name) && (owner.ends_with("attn.") || owner.ends_with("attention."))) return true;
+  if (is_one_of(kBesideWeight, last) || is_activation_scale(name))
+    return has(owner, "weight") || has(owner, "weight_packed");
   return is_one_of(kBesidePacked, last) && has(owner, "qweight");
 }
 

@@ -86,6 +86,33 @@ says(0, "", "convert", "dequantize", e5m2, at("e5m2_values"), "--no-sync")
 says(0, "", "convert", "quantize", at("e5m2_values"), at("e5m2_again"), "--like", e5m2, "--no-sync")
 expect(read(at("e5m2_again", "model.safetensors")) == read(os.path.join(e5m2, "model.safetensors")), "E5M2 does not come back")
 
+# The values have the type that config.json says: of the model, or of its language model.
+codes = bytes([0x39, 0x42, 0x7E, 0x01])
+scale = struct.unpack("<f", struct.pack("<f", 0.37))[0]
+exact = [struct.unpack("<f", struct.pack("<f", scale * code))[0] for code in (1.125, 2.5, 448, 2.0**-9)]
+for number, config in enumerate(({"dtype": "float16"}, {"torch_dtype": "torch.float16"}, {"text_config": {"dtype": "float16"}})):
+    weights = {
+        "a.weight": ("F8_E4M3", [1, 4], codes),
+        "a.weight_scale_inv": ("F32", [1, 1], struct.pack("<f", 0.37)),
+        "norm.weight": ("F16", [1], b"\x00\x3c"),
+    }
+    half = write(at(f"half{number}"), weights, {"quant_method": "fp8", "weight_block_size": [128, 128]})
+    path = os.path.join(half, "config.json")
+    with open(path) as f:
+        config.update(json.load(f))
+    with open(path, "w") as f:
+        json.dump(config, f)
+    values = at(f"half_values{number}")
+    says(0, "as float16", "convert", "dequantize", half, values, "--no-sync")
+    header, data = read(os.path.join(values, "model.safetensors"))
+    expect([header[name]["dtype"] for name in ("a.weight", "norm.weight")] == ["F16", "F16"], f"{config}: a mixture of types: {header}")
+    begin = header["a.weight"]["data_offsets"][0]
+    expect(data[begin:begin + 8] == struct.pack("<4e", *exact), f"{config}: other values than those in float16")
+    says(0, "equal", "verify", values, "--against", half)
+    says(0, "", "convert", "quantize", values, at(f"half_again{number}"), "--like", half, "--no-sync")
+    expect(read(at(f"half_again{number}", "model.safetensors")) == read(os.path.join(half, "model.safetensors")), f"{config}: other codes")
+    says(0, "as bfloat16", "convert", "dequantize", half, at(f"bf16_values{number}"), "--dtype", "bf16", "--no-sync")
+
 # One scale for a tensor of few rows: a value that changed ends the conversion, as in a tensor of many.
 for rows in (100, 200):
     codes = bytes(1 + (r * 7 + c) % 0x70 for r in range(rows) for c in range(64))
@@ -100,6 +127,33 @@ for rows in (100, 200):
         f.write(b"\x11\x3f")
     says(3, "MC2017", "convert", "quantize", values, at(f"changed{rows}"), "--like", like, "--no-sync")
     expect(not os.path.exists(at(f"changed{rows}")), "a result was published")
+
+# A value may be rounded so that another code is nearer to it than the one that gives it, or that two codes give it: the
+# code of the pattern stays. The scale is 0x3A66 in bf16. Other values get the nearest codes.
+integers = {"type": "int", "num_bits": 8, "strategy": "channel", "symmetric": False}
+entry = {"quant_method": "compressed-tensors", "format": "int-quantized", "config_groups": {"group_0": {"weights": integers}}}
+for zero_point in (-16, -26):
+    codes = bytes([127, 3, 128, 0] * 12)
+    weights = {
+        "a.weight": ("I8", [3, 16], codes),
+        "a.weight_scale": ("BF16", [3, 1], b"\x66\x3a" * 3),
+        "a.weight_zero_point": ("I8", [3, 1], struct.pack("<3b", *[zero_point] * 3)),
+    }
+    like, values = write(at(f"zeros{zero_point}"), weights, entry), at(f"of_zeros{zero_point}")
+    says(0, "", "convert", "dequantize", like, values, "--no-sync")
+    says(0, "", "convert", "quantize", values, at(f"zeros_again{zero_point}"), "--like", like, "--no-sync")
+    expect(read(at(f"zeros_again{zero_point}", "model.safetensors")) == read(os.path.join(like, "model.safetensors")), f"zero point {zero_point}: other codes")
+    header, data = read(os.path.join(values, "model.safetensors"))
+    os.remove(os.path.join(values, "mckpt_manifest.json"))
+    with open(os.path.join(values, "model.safetensors"), "r+b") as f:
+        f.seek(os.path.getsize(f.name) - len(data))
+        f.write(data[2:4])  # the first value becomes the second one
+    says(0, "", "convert", "quantize", values, at(f"zeros_moved{zero_point}"), "--like", like, "--no-sync")
+    expect(read(at(f"zeros_moved{zero_point}", "model.safetensors"))[1][:48] == b"\x03" + codes[1:], f"zero point {zero_point}: other codes beside a value that changed")
+    with open(os.path.join(values, "model.safetensors"), "r+b") as f:
+        f.seek(os.path.getsize(f.name) - len(data) + 64)
+        f.write(b"\x11\x3f")
+    says(3, "other values, the first in row 2", "convert", "quantize", values, at("nothing"), "--like", like, "--no-sync")
 
 # A stored shape that does not fit the codes.
 shutil.copytree(os.path.join(QUANTISED, "kimi_k2_int4"), at("kimi"))

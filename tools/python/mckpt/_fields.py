@@ -461,7 +461,7 @@ FIELDS: dict[str, dict[str, str]] = {
     },
     "dequantize": {
         "accept": "accept this problem (repeatable): MC1311 missing half or state, MC1312 missing layers or experts, MC1313 lost pipeline stages, MC1315 files of two saves, MC1317 parameters that were not trained and are in no file, MC2015 args of a run that contradict config.json, MC2017 scales and codes that are NaN, infinite or negative",
-        "dtype": "data type of the weights that are quantised: bf16, fp16 or fp32; other tensors keep theirs",
+        "dtype": "data type of the weights that are quantised: auto (as config.json says, else bf16), bf16, fp16 or fp32; other tensors keep theirs",
         "max_shard_size": "most bytes of tensors in one file of a folder; by default 5GB",
         "follow_links": "follow links that lead out of a checkpoint's folder",
         "model_files": "of a folder with two models, as model.safetensors beside an index that does not name it: equal (refused unless both have the same tensors), single (model.safetensors, pytorch_model.bin) or shards",

@@ -10,7 +10,7 @@ from . import _html
 from ._call import Handle, Path, call, call_text, name_bytes, read_json, settings, thread_count
 from .progress import Show, watched
 from .settings import COMPARE, CompareSettings, Unpack, lists, refuse_misnamed
-from .values import Check, Difference, Finding, copies_not_compared, counted, difference
+from .values import Check, Difference, Finding, copies_not_compared, counted, difference, scales_not_compared
 
 
 @lists(COMPARE)
@@ -89,6 +89,7 @@ class Report:
         buts = [f"{counted(infinite, 'tensor')} {'has' if infinite == 1 else 'have'} values that a cast made infinite"] if infinite else []
         buts += [f"{counted(others, 'tensor')} beside the model {'was' if others == 1 else 'were'} not compared"] if others else []
         buts += [copies_not_compared(copies)] if copies else []
+        buts += scales_not_compared(self.checks)
         but = f", but {' and '.join(buts)}" if self.equal and buts else ""
         return f"{self.path}: {'equal to' if self.equal else 'differs from'} {self.against}{cast}{but}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,18 +71,18 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Statistics(_Shown):
-    """The statistics of a tensor's numbers; min, max, mean, deviation and l2 are of the finite ones."""
+    """The statistics of a tensor's numbers; min, max, mean, deviation and l2 are of the finite ones, None where there are none."""
 
     numbers: int
     finite: int
     zeros: int
     nan: int
     infinite: int
-    min: float
-    max: float
-    mean: float
-    deviation: float
-    l2: float
+    min: float | None  #: extremes of integers beyond 2**53 are rounded
+    max: float | None
+    mean: float | None
+    deviation: float | None
+    l2: float | None
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,13 @@ class Check:
     note: str
 
 
+def scales_not_compared(checks: Iterable[Check]) -> list[str]:
+    """The scales of a quantised side that the other side does not have, counted for the end of an answer."""
+    count = sum(check.count for check in checks if check.name == "activations")
+    was = f"{'scale' if count == 1 else 'scales'} of activations or caches {'was' if count == 1 else 'were'} not compared"
+    return [f"{count:,} {was}"] if count else []
+
+
 @dataclass(frozen=True)
 class Difference:
     """How two sides differ in one tensor or object."""
@@ -168,8 +176,8 @@ def chunk(fields: dict[str, Any]) -> Chunk:
 
 def statistics(fields: dict[str, Any]) -> Statistics:
     # Numbers that JSON does not have are the texts "NaN", "Infinity" and "-Infinity".
-    numbers: dict[str, Any] = {f.name: float(fields[f.name]) if f.type == "float" else fields[f.name] for f in dataclasses.fields(Statistics)}
-    return Statistics(**numbers)
+    floats = {name: None if fields[name] is None else float(fields[name]) for name in ("min", "max", "mean", "deviation", "l2")}
+    return Statistics(**{**fields, **floats})
 
 
 def run_report(fields: dict[str, Any], grid: dict[str, int] | None) -> RunReport:

@@ -122,7 +122,7 @@ void check_quantized(const Store& store, int threads, VerifyReport& report) {
     if (unread) found.push_back(to_finding(e));
     return report.add(std::move(check), std::move(found));
   }
-  if (model.empty()) return;
+  if (model.tensors.empty() && model.findings.empty()) return;
   std::vector<Finding> found = std::move(model.findings);
   add_unread_scales(store, model, declared.config, found);
   for (Finding& f : ScaleCheck(store, model).run(threads)) found.push_back(std::move(f));

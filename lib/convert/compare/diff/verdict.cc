@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "convert/compare/activations.h"
 #include "convert/compare/checks/module_copies.h"
 #include "convert/compare/diff/diff.h"
 #include "convert/compare/object_check.h"
@@ -130,7 +131,8 @@ std::string diff_verdict(const Diff& diff) {
   std::string out;
   if (diff.equal) {
     std::vector<std::string> buts;
-    for (const std::string& left : {counted_module_copies(diff.report), counted_unseen_objects(diff.report)})
+    for (const std::string& left : {counted_module_copies(diff.report), counted_activation_scales(diff.report),
+                                    counted_unseen_objects(diff.report)})
       if (!left.empty()) buts.push_back(cat(left, " not compared"));
     if (const std::string unread = counted_unread(diff.report.unread); !unread.empty())
       buts.push_back(cat(unread, " not read"));

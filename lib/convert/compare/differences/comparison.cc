@@ -69,6 +69,14 @@ std::string forms_of(const Store& source, std::span<const i64> tensors) {
   return out;
 }
 
+// Names of tensors with the reason why they are not compared.
+std::string reasons_text(const std::map<std::string, std::vector<std::string>>& names_of) {
+  std::string out;
+  for (const auto& [reason, names] : names_of)
+    out += cat(out.empty() ? "" : "; ", listed(names, 3), " (", reason, ")");
+  return out;
+}
+
 }  // namespace
 
 Comparison::Comparison(const Store& tested, const Store& source, int threads, Counting counting,
@@ -126,6 +134,10 @@ bool Comparison::run(const ComparedChunks& all, VerifyReport& report) {
       throw;
     }
   }
+  if (chosen.empty() && unlike_.empty())
+    throw Error(Code::kNoSuchTensor, "no tensor that was chosen can be compared")
+        .expected("a choice with tensors that both checkpoints have")
+        .found(reasons_text(left_out_));
   return run_chosen({all.tested, chunks, all.source, std::ssize(chosen), all.name, all.job, all.made_of,
                      all.by_values, all.rows},
                     report);
@@ -374,15 +386,13 @@ bool Comparison::add_checks(const ComparedChunks& compared, std::vector<Finding>
   sides_.add_checks(report);
   std::ranges::move(unlike_, std::back_inserter(report.unlike));
   std::ranges::move(types_, std::back_inserter(report.unlike));
-  i64 unseen = std::ssize(unseen_);
   Check check{"against",
               equal ? Check::Status::kPass : Check::Status::kFail,
-              compared.tensors - unseen,
+              compared.tensors - std::ssize(unseen_),
               "tensors",
-              unseen,
+              std::ssize(unseen_),
               "could not be compared"};
-  for (const auto& [reason, names] : left_out_)
-    check.note += cat(check.note.empty() ? "not compared: " : "; ", listed(names, 3), " (", reason, ")");
+  if (!left_out_.empty()) check.note = cat("not compared: ", reasons_text(left_out_));
   report.add(std::move(check), std::move(against));
   return equal;
 }

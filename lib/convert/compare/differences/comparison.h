@@ -73,7 +73,7 @@ class Comparison {
   // Names a tensor that is not part of the comparison: it is not missing on the other side.
   void leave_beside(const std::string& reason, std::string tensor);
   // Adds the checks "against", "path" and "source" of a side with faults, and "overflow" of lost values. Returns
-  // whether all that is chosen was compared and is equal. Throws kInterrupted, kNoSuchTensor for an empty choice.
+  // whether all that is chosen was compared and is equal. Throws kInterrupted, kNoSuchTensor if nothing is compared.
   bool run(const ComparedChunks& compared, VerifyReport& report);
 
  private:

@@ -8,6 +8,7 @@
 #include "convert/open/open.h"
 #include "convert/plan/quantized/exported_values.h"
 #include "core/base/error.h"
+#include "core/base/name_hash.h"
 #include "hf/quantized/dequantized_store.h"
 #include "hf/quantized/quantized_store.h"
 #include "io/store/store.h"
@@ -43,8 +44,12 @@ std::unique_ptr<Store> quantized_like(const SidePaths& paths, const CompareOptio
   }
 }
 
-Sides sides_of_codes(std::unique_ptr<Store> codes, std::unique_ptr<Store> made) {
+Sides sides_of_codes(std::unique_ptr<Store> codes, std::unique_ptr<Store> made,
+                     const std::vector<std::string>& copied) {
   Sides out = plain_sides(std::move(codes), std::move(made));
+  const NameSet<std::string_view> names(copied.begin(), copied.end());
+  for (i64 t = 0; t < out.tested_store().tensor_count(); t++)
+    if (names.contains(out.tested_store().name(t))) out.copied.insert(t);
   out.objects_apart = "a quantised model has none";
   out.compared_as =
       "codes and scales of each tensor with those that quantising the values of the source again gives";

@@ -100,7 +100,8 @@ Sides sides_of_import(std::unique_ptr<Store> tested, std::unique_ptr<Store> sour
 
 Sides sides_of_export(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const SidePaths& paths,
                       const CompareOptions& options) {
-  if (dequantized_view(*tested) && !options.counting.all)
+  if (const DequantizedStore* view = dequantized_view(*tested);
+      view && view->decodes() && !options.counting.all)
     throw Error(Code::kUsage,
                 "a quantised model is compared with a checkpoint as the source, not as what was made")
         .file(paths.tested)

@@ -14,6 +14,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ struct Sides {
   std::optional<std::string> objects_apart{};
   std::optional<OptionDifferences> options{};  // of the optimizer, where they are compared apart
   std::vector<BesideModel> beside{};
+  std::set<i64> copied{};  // tensors of the tested side that are not compared
   bool names_states = false;  // a state of the tested side is reported, as the conversion leaves states out
   // Both are sharded, and tensors stored rank after rank meet at the items of the model.
   bool one_model = false;
@@ -73,8 +75,10 @@ Sides open_sides(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, c
 // The source quantised like the model at `paths.tested`, computed when it is read; null: the source lacks its
 // tensors. Throws what opening the source throws.
 std::unique_ptr<Store> quantized_like(const SidePaths& paths, const CompareOptions& options);
-// `codes`: a quantised model as it is stored; `made`: what quantized_like() returned.
-Sides sides_of_codes(std::unique_ptr<Store> codes, std::unique_ptr<Store> made);
+// `codes`: a quantised model as it is stored; `made`: what quantized_like() returned; `copied`: names of tensors
+// that it has from the codes' own files. A comparison of these would prove nothing.
+Sides sides_of_codes(std::unique_ptr<Store> codes, std::unique_ptr<Store> made,
+                     const std::vector<std::string>& copied);
 
 // Whether the store is a DCP folder, or has the tensors of each rank by themselves.
 bool is_sharded(const Store& store);

@@ -28,6 +28,7 @@ std::unique_ptr<Store> open_view(const DequantizeOptions& options, std::string& 
                       accepted ? BadNumbers::kReport : BadNumbers::kRefuse);
   require_sound(store->findings(), store->root());
   const DequantizedStore* view = dequantized_view(*store);
+  if (std::optional<Error> codes = undecoded_codes(*store)) throw codes->file(options.source);
   if (!view)
     throw Error(Code::kUnknownFormat, "no tensor is quantised: there is nothing to decode")
         .file(options.source)
@@ -58,7 +59,9 @@ Conversion plan_dequantize(const DequantizeOptions& options) {
                                                        .types = types,
                                                        .threads = options.threads});
   note_view(c, opened);
-  c.details.note(cat("decoded ", text, ", as ", dtype_name(options.dtype)));
+  const DequantizedStore& decoded = *dequantized_view(opened);
+  c.details.note(decoded.decodes() ? cat("decoded ", text, ", as ", dtype_name(decoded.values()))
+                                   : cat("left out ", text));
   return c;
 }
 

@@ -23,7 +23,8 @@ struct Conversion;
 // Plain values. `target` is a folder if the source is one, else a file.
 struct DequantizeOptions {
   std::string source, target;
-  DType dtype = DType::kBF16;  // of the weights that were quantised
+  std::optional<DType>
+      dtype{};  // of the weights that were quantised; nothing: as config.json says, or bfloat16
   i64 max_shard_bytes = kUsualShardBytes;
   std::vector<Code> accept{};  // codes of damage that is accepted
   OpenOptions files{};

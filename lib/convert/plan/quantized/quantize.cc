@@ -37,6 +37,7 @@ std::unique_ptr<Store> open_sound(const std::string& path, const OpenOptions& op
         .found(format_text(store->format()))
         .help("mckpt export SRC HF_DIR   makes one of a checkpoint");
   require_sound(store->findings(), store->root());
+  if (std::optional<Error> codes = undecoded_codes(*store)) throw codes->file(path);
   return store;
 }
 
@@ -47,7 +48,7 @@ std::unique_ptr<Store> open_like(const QuantizeOptions& options) {
         .found("no `like`")
         .help("`like` HF_DIR   the folder of the quantised model");
   std::unique_ptr<Store> store = open_sound(options.like, options.files);
-  if (dequantized_view(*store)) return store;
+  if (const DequantizedStore* view = dequantized_view(*store); view && view->decodes()) return store;
   throw Error(Code::kUsage, "the model that the result is to be like is not quantised")
       .file(options.like)
       .expected("codes with scales, such as w.weight of FP8 and w.weight_scale_inv")
@@ -110,7 +111,7 @@ std::unique_ptr<QuantizedStore> view_of(const QuantizeOptions& options, std::uni
 Conversion plan_of(const QuantizeOptions& options, std::unique_ptr<Store> source, const std::string& assets,
                    std::string_view identity) {
   const DequantizedStore* decoded = dequantized_view(*source);
-  const std::string decoded_text = decoded ? quantized_text(*decoded) : "";
+  const std::string decoded_text = decoded && decoded->decodes() ? quantized_text(*decoded) : "";
   std::unique_ptr<QuantizedStore> view = view_of(options, std::move(source));
   OwnModel model;
   const i64 quantized = view->quantized(), values = view->values().tensor_count();

@@ -18,15 +18,15 @@ std::string_view scaled_name(std::string_view name) {
 }
 
 bool is_activation_scale(std::string_view name) {
-  constexpr std::string_view kNames[] = {"input_scale",
-                                         "activation_scale",
-                                         "input_global_scale",
-                                         "input_zero_point",
-                                         "output_zero_point",
-                                         "output_scale",
-                                         "k_scale",
-                                         "v_scale"};
-  return std::ranges::find(kNames, name.substr(name.rfind('.') + 1)) != std::end(kNames);
+  constexpr std::string_view kNames[] = {"input_scale",        "activation_scale",  "input_global_scale",
+                                         "input_zero_point",   "output_zero_point", "output_scale",
+                                         "output_global_scale"};
+  // Queries, keys and values of an attention, or of its cache.
+  constexpr std::string_view kEnds[] = {"_scale", "_zero_point", "_global_scale"};
+  const std::string_view last = name.substr(name.rfind('.') + 1);
+  const bool of_attention = last.starts_with("q_") || last.starts_with("k_") || last.starts_with("v_");
+  return std::ranges::find(kNames, last) != std::end(kNames) ||
+         (of_attention && std::ranges::find(kEnds, last.substr(1)) != std::end(kEnds));
 }
 
 }  // namespace mckpt::impl

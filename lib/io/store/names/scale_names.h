@@ -13,7 +13,7 @@ namespace mckpt::impl {
 // for any other name.
 std::string_view scaled_name(std::string_view name);
 
-// Whether the name belongs to a scale of activations or of a cache.
+// Whether the name belongs to a scale or zero point of activations or of a cache.
 bool is_activation_scale(std::string_view name);
 
 // Either of them: a few numbers that neighbours often share.

@@ -418,7 +418,9 @@ TEST(Recognise, RefusesSettingsThatExcludeEachOther) {
       {group_config(R"("strategy": "channel", "dynamic": true)"), "strategy channel with dynamic true"},
       {with(R"("format": null, "config_groups": {"group_0": {"weights": {"strategy": "channel"}}})"),
        "format null"},
-      {with(R"("config_groups": {"group_0": {"weights": null}})"), "config_groups of which none has weights"},
+      {with(R"("config_groups": {"group_0": {"weights": null}})"),
+       "compressed-tensors of activations or caches alone"},
+      {with(R"("config_groups": {})"), "compressed-tensors of activations or caches alone"},
       {with(R"("config_groups": {"a": {"weights": null}, "b": {"weights": {"strategy": "channel"}}})"), ""},
   };
   for (const auto& [config, found] : cases) {

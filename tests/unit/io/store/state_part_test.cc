@@ -79,17 +79,21 @@ TEST(StatePart, CountsPackedParametersOneByOne) {
   add("d.weight", DType::kU8, {32, 1});  // NF4
   add("d.weight.absmax", DType::kF32, {1});
   add("d.weight.quant_state.bitsandbytes__nf4", DType::kU8, {80});
+  add("f.weight", DType::kI8, {4, 4});  // bitsandbytes, 8 bits
+  add("f.SCB", DType::kF32, {4});
+  add("f.weight_format", DType::kU8, {});
+  add("self_attn.q_zero_point", DType::kF8E4M3, {1});
   add("e.weight", DType::kF8E4M3, {4, 4});
   add("e.weight_scale_inv", DType::kF32, {1, 1});
   StoreSummary s = summarize(store);
-  EXPECT_EQ(s.part(StatePart::kModel).items, 10 + 128 + 128 + 128 + 64 + 64 + 16);
-  EXPECT_EQ(s.part(StatePart::kModel).tensors, 7);
-  EXPECT_EQ(s.part(StatePart::kOther).tensors, 11);
+  EXPECT_EQ(s.part(StatePart::kModel).items, 10 + 128 + 128 + 128 + 64 + 64 + 16 + 16);
+  EXPECT_EQ(s.part(StatePart::kModel).tensors, 8);
+  EXPECT_EQ(s.part(StatePart::kOther).tensors, 14);
   // As config.json says it.
   for (auto [bits, items] : {std::pair{4, 128}, {8, 64}, {2, 256}}) {
     TableStore of_bits = store;
     of_bits.add_fact("packed bits", cat(bits));
-    EXPECT_EQ(summarize(of_bits).part(StatePart::kModel).items, 10 + 128 + 2 * items + 64 + 64 + 16);
+    EXPECT_EQ(summarize(of_bits).part(StatePart::kModel).items, 10 + 128 + 2 * items + 64 + 64 + 16 + 16);
   }
 }
 
