@@ -165,6 +165,16 @@ class Norms(unittest.TestCase):
             power = sum(Fraction(struct.unpack("<f", struct.pack("<f", v))[0]) ** 2 for v in flat(values))
             self.near(t["l2"], power, t["name"])
 
+    def test_quantised_weights(self):
+        """As docs/json.md says: numbers of the values, and with --raw of the codes."""
+        path, name = os.path.join(DATA, "quantized", "deepseek_v3_128"), "model.layers.0.mlp.up_proj.weight"
+        for args, dtype in (((), "bfloat16"), (("--raw",), "float8_e4m3fn")):
+            values = flat(json.loads(run_mckpt("cat", "--json", path, name, *args).stdout)["values"])
+            (found,) = stats(path, name, *args)["tensors"]
+            self.assertEqual((found["dtype"], found["count"]), (dtype, len(values)))
+            self.assertEqual(found["max"], max(values))
+            self.near(found["l2"], sum(Fraction(v) ** 2 for v in values), dtype, 1e-6)
+
     def test_extremes(self):
         """Squares that doubles cannot hold, outliers, values that are not finite, and no value at all."""
         quiet = 0x7FC00000
