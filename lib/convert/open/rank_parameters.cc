@@ -34,8 +34,8 @@ bool each_parameter(const Store& store, Fn&& fn) {
   }
 }
 
-// Places of the tensors in the ranks' files show which of them are pieces of one parameter, and copies. take()
-// returns nothing where places cannot show it.
+// Places of the tensors in the ranks' files show which of them are pieces of one parameter, and copies.
+// take() returns nothing where places cannot show it.
 class Originals {
  public:
   explicit Originals(const Store& store)

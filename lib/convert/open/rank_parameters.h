@@ -23,8 +23,8 @@ bool has_rank_copies(const Store& store);
 // files that are not that model.
 std::optional<i64> parameters_of_ranks(const Store& store);
 
-// For each tensor of the store, the tensor that has the same items first: itself, unless it is a copy. -1: the
-// model does not use it. Nothing where parameters_of_ranks() is nothing, and if a tensor is a copy in part.
+// For each tensor of the store, the tensor that has the same items first: itself, unless it is a copy. -1:
+// the model does not use it. Nothing where parameters_of_ranks() is nothing, and if one is a copy in part.
 std::optional<std::vector<i64>> originals_of_ranks(const Store& store);
 
 }  // namespace mckpt::impl
