@@ -51,6 +51,9 @@ expect 0 "$mckpt" convert dequantize "$data/gpt_oss" one.safetensors
 [ -f one.safetensors ] || fail "one.safetensors is not a file"
 expect 0 "$mckpt" verify one.safetensors --against gpt_oss.values
 has out "equal"
+expect 2 "$mckpt" convert dequantize "$data/gpt_oss" one.pt
+has err "MC0001"
+[ ! -e one.pt ] || fail "one.pt was made"
 
 # Counted as what they are: computed.
 expect 0 "$mckpt" convert dequantize "$data/deepseek_v3_128" planned --dry-run --report planned.json

@@ -45,7 +45,10 @@ Conversion plan_dequantize(const DequantizeOptions& options) {
   std::unique_ptr<Store> view = open_view(options, text);
   const Store& opened = *view;  // the conversion keeps it
   const ExportTypes types{.kind = ExportTypes::kStored};
-  const bool folder = is_folder(options.source, options.files) && !options.target.ends_with(".safetensors");
+  // The name of a torch file is refused as for one file.
+  const bool named_as_file =
+      options.target.ends_with(".safetensors") || names_other_format(options.target, false);
+  const bool folder = is_folder(options.source, options.files) && !named_as_file;
   Conversion c = folder ? plan_export_own(std::move(view), {.source = options.source,
                                                             .target = options.target,
                                                             .types = types,
