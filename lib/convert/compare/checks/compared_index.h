@@ -23,8 +23,9 @@ struct IndexSide {
   const Store& store;
 };
 
-// The differences of everything but the lists. A total_size that is on each side the sum of its tensors is left
-// out: the tensors are compared. Nothing for an index that is not JSON. `most`: how many are listed.
+// The differences of everything but the lists. A total_size that is on each side the sum of its tensors is
+// left out, as the tensors are compared; and so is a total_parameters that one side alone has. Nothing for an
+// index that is not JSON. `most`: how many are listed.
 std::optional<JsonDifferences> differences_of_indexes(const std::string& name, const IndexSide& a,
                                                       const IndexSide& b, i64 most);
 
