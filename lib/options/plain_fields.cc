@@ -82,7 +82,7 @@ void fields(ToDcp& o, FieldVisitor& v) {
 
 void fields(Dequantize& o, FieldVisitor& v) {
   ends(o, v, "a Hugging Face folder of quantised weights, or one safetensors file",
-       "the folder, or the file, to make");
+       "the folder to make; one file if SRC is one, or if the name ends in .safetensors");
   v.casts();
   accept_field(o.accept, v);
   v({.name = "dtype",

@@ -84,7 +84,7 @@ void fields(const mckpt::Statistics& s, Visit&& v) {
   v("mean", s.mean, "mean of the finite values");
   v("deviation", s.deviation, "standard deviation of the finite values, divided by n");
   v("l2", s.l2,
-    "L2 norm: the root of the sum of squares. Describes the whole tensor, however it is sharded; sharding changes it by less than 1e-13 of it, and not at all for types of 16 bits or fewer. Values as they are stored: scales of quantized weights are not applied");
+    "L2 norm: the root of the sum of squares. Describes the whole tensor, however it is sharded; sharding changes it by less than 1e-13 of it, and not at all for types of 16 bits or fewer. In files of Megatron's ranks it is of the part that one rank has. Of quantised weights `mckpt stats` reads the values that codes and scales stand for; Python and C read codes and scales as they are stored");
   v("zeros", s.zeros, "number of zeros");
   v("nan", s.nan, "number of NaN");
   v("infinite", s.infinite, "number of infinities");

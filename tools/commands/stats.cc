@@ -49,7 +49,8 @@ void write_json(Output& out, bool lines, const std::vector<Measured>& all) {
          [&m](JsonWriter& json, std::size_t i) { write_stats(json, *m.store, m.tensors[i], m.stats[i]); },
          [&m](JsonWriter& json) {
            GlobalNorm norm = global_norm(*m.store, m.tensors, m.stats);
-           json.field("l2", norm.l2).field("l2_tensors", norm.tensors);
+           norm.l2 ? json.field("l2", *norm.l2) : json.null_field("l2");
+           json.field("l2_tensors", norm.tensors);
          },
          m.error ? &*m.error : nullptr});
   write_rows(out, "stats", lines, rows);
@@ -126,7 +127,7 @@ Exit stats_command(CommandLine& line) {
   line.description(
       "Prints minimum, maximum, mean, standard deviation (divided by n), L2 norm and a histogram of the finite values of every tensor, the numbers of zeros, NaN and infinities, and the index of the first NaN or infinity. Reads all data.");
   line.description(
-      "Norms are those of whole tensors, however they are sharded. The last line is the L2 norm of all parameters that are listed, without states of optimizers: the global norm of the model.");
+      "Norms are those of whole tensors, however they are sharded. The last line is the L2 norm of all parameters that are listed, without states of optimizers: the global norm of the model. In the files of Megatron's ranks a line is one rank's part of a parameter; the last line counts copies of several ranks once, by the config in hf_assets.");
   line.example("mckpt stats model.safetensors '*.mlp.*'");
   line.example("mckpt stats Qwen3-0.6B ckpt --bins 0");
   line.example("mckpt stats ckpt --jsonl > stats.jsonl");

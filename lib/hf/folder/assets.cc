@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -26,10 +27,23 @@
 namespace mckpt::impl {
 namespace {
 
-// Endings of the names of weights, and of their indexes. Files of torch are recognized by has_torch_suffix().
-constexpr std::string_view kWeightSuffixes[] = {
-    ".safetensors", ".safetensors.index.json", ".bin.index.json", ".gguf", ".h5", ".msgpack", ".onnx",
-    ".npz"};
+// Ends of the names of weights that mckpt opens; has_torch_suffix() knows the others.
+constexpr std::string_view kWeightSuffixes[] = {".safetensors", ".h5"};
+// Weights that it does not open, and indexes of weights:
+constexpr std::string_view kOtherWeightSuffixes[] = {".gguf", ".msgpack", ".onnx", ".npz"};
+constexpr std::string_view kIndexSuffixes[] = {".safetensors.index.json", ".bin.index.json"};
+
+bool has_end(std::string_view name, std::span<const std::string_view> ends) {
+  return std::ranges::any_of(ends, [&](std::string_view end) { return name.ends_with(end); });
+}
+
+// The names of files in the folder that end so, without hidden ones.
+std::vector<std::string> names_with_end(const Folder& folder, std::span<const std::string_view> ends) {
+  std::vector<std::string> out;
+  for (const FolderEntry& e : folder.entries())
+    if (!e.folder && !e.name.starts_with(".") && has_end(e.name, ends)) out.push_back(e.name);
+  return out;
+}
 
 // The chat templates of a tokenizer that has several, as transformers writes them.
 constexpr std::string_view kTemplatesFolder = "additional_chat_templates";
@@ -42,7 +56,8 @@ bool is_asset(const FolderEntry& e) {
   if (e.name == kVoices && !e.folder) return true;
   if (e.folder || e.name.starts_with(".") || has_torch_suffix(e.name)) return false;
   if (e.name == kTensorTableName || e.name == kTrackerName || e.name == kManifestName) return false;
-  return std::ranges::none_of(kWeightSuffixes, [&](std::string_view s) { return e.name.ends_with(s); });
+  return !has_end(e.name, kWeightSuffixes) && !has_end(e.name, kOtherWeightSuffixes) &&
+         !has_end(e.name, kIndexSuffixes);
 }
 
 // The assets of the folder and of the folder below it that belongs to a tokenizer.
@@ -99,6 +114,14 @@ bool is_known_asset(std::string_view name) {
 }
 
 std::vector<std::string> hf_assets(const Folder& folder) { return asset_names(folder, ""); }
+
+std::vector<std::string> other_weights(const Folder& folder) {
+  return names_with_end(folder, kOtherWeightSuffixes);
+}
+
+std::vector<std::string> weight_indexes(const Folder& folder) {
+  return names_with_end(folder, kIndexSuffixes);
+}
 
 std::vector<std::string> folders_without_assets(const Folder& folder) {
   std::vector<std::string> out;

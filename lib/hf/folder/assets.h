@@ -36,6 +36,11 @@ inline constexpr std::string_view kMapName = "mckpt_map.json";
 // manifest are not assets.
 std::vector<std::string> hf_assets(const Folder& folder);
 
+// Names in a folder of what is not an asset, in natural order: weights that mckpt does not open, such as
+// model.gguf, which are a model of their own; and the indexes of weights.
+std::vector<std::string> other_weights(const Folder& folder);
+std::vector<std::string> weight_indexes(const Folder& folder);
+
 // The folders in `folder` that are not assets, except hidden ones, each with a slash at its end: "onnx/".
 std::vector<std::string> folders_without_assets(const Folder& folder);
 

@@ -46,6 +46,15 @@ expect 0 "$mckpt" verify fp8
 has out "scales"
 ! grep "same bytes" out >&2 || fail "scales are not experts"
 
+# A name that ends in .safetensors is the name of one file.
+expect 0 "$mckpt" convert dequantize "$data/gpt_oss" one.safetensors
+[ -f one.safetensors ] || fail "one.safetensors is not a file"
+expect 0 "$mckpt" verify one.safetensors --against gpt_oss.values
+has out "equal"
+expect 2 "$mckpt" convert dequantize "$data/gpt_oss" one.pt
+has err "MC0001"
+[ ! -e one.pt ] || fail "one.pt was made"
+
 # Counted as what they are: computed.
 expect 0 "$mckpt" convert dequantize "$data/deepseek_v3_128" planned --dry-run --report planned.json
 has err "97 in -> 61 out: 25 copied, 36 dequantized, 36 changed; dropped 0, invented 0"

@@ -9,7 +9,7 @@ from mckpt_tests.checks import expect, finish
 from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA, TINY_MODEL
 
-FILES = ("tokenizer.json", "generation_config.json", "config.json", "chat_template.jinja", "README.md")
+FILES = ("tokenizer.json", "generation_config.json", "config.json", "chat_template.jinja", "README.md", "model.gguf")
 
 
 def both(a, b):
@@ -70,6 +70,67 @@ def check_folders(scratch):
     expect("onnx/, which both have" in told.stdout, told.stdout)
 
 
+def check_other_weights(scratch):
+    """Weights that mckpt does not open are compared in their bytes; a checkpoint has none of them, and it is said."""
+    for name in ("model.gguf", "model.onnx", "flax_model.msgpack", "model.npz"):
+        one, other = (os.path.join(scratch, f"{side}_with_{name}") for side in ("one", "other"))
+        for folder, text in ((one, "1"), (other, "2")):
+            shutil.copytree(TINY_MODEL, folder)
+            with open(os.path.join(folder, name), "w") as file:
+                file.write(text)
+        for x, y, text, told in both(one, other):
+            rows = [(r["kind"], r["name"]) for r in told["rows"]]
+            expect((text.returncode, rows) == (1, [("file", name)]) and name in text.stdout, f"{rows} {text.stdout}")
+        run = run_mckpt("verify", one, "--against", other)
+        expect(f"{name}: the file differs from that in {other}" in run.stdout + run.stderr, run.stdout + run.stderr)
+        expect(run_mckpt("diff", one, one).returncode == 0, f"{name}: of itself")
+    os.remove(os.path.join(other, name))
+    run = run_mckpt("verify", one, "--against", other)
+    expect(f"not compared: {name}, which only {one} has" in run.stdout, run.stdout)
+    made = os.path.join(scratch, "made")
+    run_mckpt("convert", "to-mcore", one, made, "-q")
+    for x, y, text, told in both(one, made):
+        expect(text.returncode == 0 and f"not compared: {name}, which only {one} has" in text.stdout, text.stdout)
+
+
+def check_indexes(scratch):
+    """Another list of files is not a difference, and neither is an index on one side alone; total_size and the rest are."""
+    run, one, other = (os.path.join(scratch, name) for name in ("run", "small", "large"))
+    run_mckpt("convert", "hf-to-fsdp", TINY_MODEL, run, "-q")
+    for folder, size in ((one, "4KB"), (other, "8KB")):
+        made = run_mckpt("export", run, folder, "--max-shard-size", size, "-q")
+        expect(made.returncode == 0, made.stderr)
+        os.remove(os.path.join(folder, "mckpt_manifest.json"))  # which knows the size of the index
+    index = "model.safetensors.index.json"
+    for a in (one, TINY_MODEL):
+        for x, y, text, told in both(a, other):
+            expect(text.returncode == 0 and index not in text.stdout, text.stdout)
+    path = os.path.join(one, index)
+    with open(path) as file:
+        whole = json.load(file)
+    for change, at in (({"total_size": 5}, "total_size"), ({"format": "x"}, "format"), ({"total_size": 5, "format": "x"}, "total_size")):
+        with open(path, "w") as file:
+            json.dump({**whole, "metadata": {**whole["metadata"], **change}}, file)
+        for x, y, text, told in both(one, other):
+            rows = [(r["kind"], r["name"], r["at"]) for r in told["rows"]]
+            expect(text.returncode == 1 and len(rows) == len(change) and ("file", index, f".metadata.{at}") in rows, f"{rows} {text.stdout}")
+        run = run_mckpt("verify", one, "--against", other)
+        expect(f"the file differs at .metadata.{at}" in run.stdout + run.stderr, run.stdout + run.stderr)
+    # Older programs write no number of parameters, and some write no metadata at all.
+    for metadata in ({**whole["metadata"], "total_parameters": 7}, {}, None):
+        with open(path, "w") as file:
+            json.dump({**({} if metadata is None else {"metadata": metadata}), "weight_map": whole["weight_map"]}, file)
+        for x, y, text, told in both(one, other):
+            expect((text.returncode, told["equal"]) == (0, True) and index not in text.stdout, f"{metadata}: {text.stdout}")
+    # Where the tensors have another type, a true total_size follows from them.
+    with open(path, "w") as file:
+        json.dump(whole, file)
+    wide = os.path.join(scratch, "wide")
+    run_mckpt("export", os.path.join(scratch, "run"), wide, "--max-shard-size", "8KB", "--dtype", "fp32", "-q")
+    for x, y, text, told in both(one, wide):
+        expect(text.returncode == 1 and index not in text.stdout, text.stdout)
+
+
 def check_hidden(scratch):
     """A hidden name hides nothing that a program could load: it is told as `verify` tells it, and nothing is said of other hidden names."""
     one, other = os.path.join(scratch, "plain"), os.path.join(scratch, "with_hidden")
@@ -94,5 +155,7 @@ with tempfile.TemporaryDirectory() as scratch:
     check_objects(scratch)
     check_beside(scratch)
     check_folders(scratch)
+    check_other_weights(scratch)
+    check_indexes(scratch)
     check_hidden(scratch)
-finish(41)
+finish(96)

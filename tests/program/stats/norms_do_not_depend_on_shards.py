@@ -4,6 +4,7 @@ import json
 import math
 import os
 import random
+import shutil
 import struct
 import tempfile
 import unittest
@@ -110,6 +111,32 @@ class Norms(unittest.TestCase):
             self.near(sharded["l2"], sum(sums.values()), grid)
             self.assertLess(abs(sharded["l2"] - whole["l2"]), 1e-12 * whole["l2"])
 
+    def test_files_of_ranks(self):
+        """Norms, the router and the tied parts that each rank has are counted once, in whatever order they are listed."""
+        path = os.path.join(self.folder.name, "hf")
+        sums = made_model(path, True)
+        for number, grid in enumerate((["--tp", 2, "--pp", 2], ["--tp", 4], ["--ep", 2, "--tp", 2])):
+            ckpt = os.path.join(self.folder.name, f"ranks{number}")
+            made = run_mckpt("convert", "to-pt", path, ckpt, "--no-sync", *grid)
+            self.assertEqual(made.returncode, 0, made)
+            found = stats(ckpt)
+            self.near(found["l2"], sum(sums.values()), grid)
+            self.assertLess(found["l2_tensors"], len(found["tensors"]))
+            norms = stats(ckpt, "*final_layernorm*")
+            self.near(norms["l2"], sums["model.norm.weight"], grid)
+            self.assertEqual(norms["l2_tensors"], 1)
+            self.assertGreater(len(norms["tensors"]), 1)
+            last = sorted(t["name"] for t in norms["tensors"])[-1]  # the copy alone
+            self.near(stats(ckpt, last)["l2"], sums["model.norm.weight"], grid)
+        line = run_mckpt("stats", ckpt).stdout.splitlines()[-1]
+        self.assertRegex(line, r"^L2 of all parameters  [0-9.e+]+  \([0-9]+ tensors; [0-9]+ others are copies or unused\)$")
+        # Without the config nobody knows what is a copy.
+        shutil.rmtree(os.path.join(ckpt, "release", "hf_assets"))
+        found = stats(ckpt)
+        self.assertEqual((found["l2"], found["l2_tensors"]), (None, 0))
+        line = run_mckpt("stats", ckpt).stdout.splitlines()[-1]
+        self.assertRegex(line, r"^L2 of all parameters  -  \(not known: several ranks may have copies ")
+
     def test_a_model_in_bf16(self):
         self.check_model(wide=False)
 
@@ -137,6 +164,16 @@ class Norms(unittest.TestCase):
             self.assertEqual(t["dtype"], "float32")  # of which `cat` prints the shortest text that leads back
             power = sum(Fraction(struct.unpack("<f", struct.pack("<f", v))[0]) ** 2 for v in flat(values))
             self.near(t["l2"], power, t["name"])
+
+    def test_quantised_weights(self):
+        """As docs/json.md says: numbers of the values, and with --raw of the codes."""
+        path, name = os.path.join(DATA, "quantized", "deepseek_v3_128"), "model.layers.0.mlp.up_proj.weight"
+        for args, dtype in (((), "bfloat16"), (("--raw",), "float8_e4m3fn")):
+            values = flat(json.loads(run_mckpt("cat", "--json", path, name, *args).stdout)["values"])
+            (found,) = stats(path, name, *args)["tensors"]
+            self.assertEqual((found["dtype"], found["count"]), (dtype, len(values)))
+            self.assertEqual(found["max"], max(values))
+            self.near(found["l2"], sum(Fraction(v) ** 2 for v in values), dtype, 1e-6)
 
     def test_extremes(self):
         """Squares that doubles cannot hold, outliers, values that are not finite, and no value at all."""

@@ -36,7 +36,7 @@ void write_amount(JsonWriter& json, const Amount& a) {
 void write_checkpoint_json(JsonWriter& json, const Store& store, const std::string& path, bool values,
                            bool groups) {
   StoreSummary s = summarize(*local_view(store));
-  const bool copies = store.driver().ranks_apart && store.ranks() > 1;
+  const bool copies = has_rank_copies(store);
   const std::optional<i64> once = copies ? parameters_of_ranks(store) : std::nullopt;
   json.field("root", store.root()).field("format", format_text(store.format()));
   json.field("tensors", s.all.tensors)

@@ -89,7 +89,7 @@ std::string format_line(const Store& store) {
 // "7,408 params, 10,720 with copies": in files of ranks, several have the same parameters.
 std::string params_text(const Store& store, const Amount& model) {
   const std::string all = human_count(model.items);
-  if (!store.driver().ranks_apart || store.ranks() < 2) return cat(all, " params");
+  if (!has_rank_copies(store)) return cat(all, " params");
   const std::optional<i64> once = parameters_of_ranks(store);
   return once ? cat(human_count(*once), " params, ", all, " with copies")
               : cat(all, " params, with the ranks' copies");

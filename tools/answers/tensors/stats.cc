@@ -11,8 +11,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "convert/asked/results.h"
+#include "convert/open/rank_parameters.h"
 #include "core/base/text.h"
 #include "core/items/shape.h"
 #include "io/json/json_writer.h"
@@ -91,6 +93,11 @@ std::string odd_count(i64 count, i64 first, const Store& store, i64 tensor) {
   return cat(with_commas(count), " @ ", dims_to_string(item_index(item, store.dims(tensor))));
 }
 
+std::string left_out(i64 count, std::string_view one, std::string_view many) {
+  if (count == 0) return "";
+  return count == 1 ? cat("; 1 other is ", one) : cat("; ", with_commas(count), " others are ", many);
+}
+
 }  // namespace
 
 void write_stats(JsonWriter& json, const Store& store, i64 tensor, const TensorStats& s) {
@@ -131,23 +138,41 @@ void write_stats(Output& out, const Store& store, std::span<const i64> tensors, 
   table.write_made(out, [&] {
     for (std::size_t i = 0; i < tensors.size(); i++) row(i);
   });
-  GlobalNorm all = global_norm(store, tensors, stats);
-  if (all.tensors > 0)
-    out.line(cat("\nL2 of all parameters  ", short_number(all.l2), "  (", counted(all.tensors, "tensor"),
-                 all.others == 0   ? ""
-                 : all.others == 1 ? "; 1 other is a state or packed"
-                                   : cat("; ", with_commas(all.others), " others are states or packed"),
-                 ")"));
+  const GlobalNorm all = global_norm(store, tensors, stats);
+  if (!all.l2)
+    out.line(
+        "\nL2 of all parameters  -  (not known: several ranks may have copies of one parameter, and no config.json "
+        "of their model in hf_assets says which)");
+  else if (all.tensors > 0)
+    out.line(cat("\nL2 of all parameters  ", short_number(*all.l2), "  (", counted(all.tensors, "tensor"),
+                 left_out(all.others, "a state or packed", "states or packed"),
+                 left_out(all.copies, "a copy or unused", "copies or unused"), ")"));
 }
 
 GlobalNorm global_norm(const Store& store, std::span<const i64> tensors, const StatsList& stats) {
   StateParts parts(store);
+  const bool ranks = has_rank_copies(store);
+  const std::optional<std::vector<i64>> originals = ranks ? originals_of_ranks(store) : std::nullopt;
+  std::set<i64> summed;  // of originals
   long double squares = 0;
-  i64 count = 0;
-  for (std::size_t i = 0; i < tensors.size(); i++)
-    if (parts.part(tensors[i]) == StatePart::kModel && parts.parameters_per_item(tensors[i]) == 1)
-      squares += stats[i].sum_of_squares, count++;
-  return {l2_norm(squares), count, std::ssize(tensors) - count};
+  GlobalNorm out;
+  for (std::size_t i = 0; i < tensors.size(); i++) {
+    const i64 t = tensors[i];
+    if (parts.part(t) != StatePart::kModel || parts.parameters_per_item(t) != 1) {
+      out.others++;
+      continue;
+    }
+    const i64 original = originals ? (*originals)[static_cast<std::size_t>(t)] : t;
+    if (original < 0 || !summed.insert(original).second) {
+      out.copies++;
+      continue;
+    }
+    squares += stats[i].sum_of_squares;
+    out.tensors++;
+  }
+  if (ranks && !originals && out.tensors > 0) return {};
+  out.l2 = l2_norm(squares);
+  return out;
 }
 
 }  // namespace mckpt::impl

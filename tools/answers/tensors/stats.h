@@ -6,6 +6,7 @@
 //    "nan": 0, "inf": 0, "first_nan": null, "first_inf": null, "histogram": [1, 10, 3, 2]}
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "core/base/int.h"
@@ -19,10 +20,11 @@ class Store;
 struct TensorStats;
 
 // The L2 norm of the model's parameters together. States of optimizers, other tensors and packed values are
-// not among them.
+// not among them. A parameter of which several ranks have a tensor each counts once.
 struct GlobalNorm {
-  double l2 = 0;
+  std::optional<double> l2{};   // nothing: ranks may have copies, and which tensors these are is not known
   i64 tensors = 0, others = 0;  // those counted, and those left out
+  i64 copies = 0;               // of other ranks, or unused by the run, and left out too
 };
 // stats[i] is of tensors[i], here and below.
 GlobalNorm global_norm(const Store& store, std::span<const i64> tensors, const StatsList& stats);

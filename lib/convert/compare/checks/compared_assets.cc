@@ -7,6 +7,7 @@
 
 #include "convert/compare/checks/asset_folder.h"
 #include "convert/compare/checks/assets.h"
+#include "convert/compare/checks/compared_index.h"
 #include "convert/compare/differences/json_values.h"
 #include "convert/compare/differences/one_side.h"
 #include "convert/open/own_model.h"
@@ -129,7 +130,22 @@ class FileComparison {
   void compare(const std::string& name, const std::string& path) {
     const i64 at = difference_of(here_.folder.open_file(name), other_.folder.open_file(name));
     if (at < 0 && !(name == kConfig && (here_.is_adapted() || other_.is_adapted()))) return;
-    const std::optional<JsonDifferences> json = differences_of_json(name, here_, other_, listed_, types_);
+    tell(name, path, at, differences_of_json(name, here_, other_, listed_, types_));
+  }
+  void compare_index(const std::string& name, const std::string& path) {
+    const i64 at = difference_of(here_.folder.open_file(name), other_.folder.open_file(name));
+    if (at < 0) return;
+    tell(name, path, at,
+         differences_of_indexes(name, {here_.folder, here_.store}, {other_.folder, other_.store},
+                                kMostOfOneFile));
+  }
+  std::vector<Finding> take() { return std::move(found_); }
+  bool of_grid() const { return of_grid_; }  // whether something was left out that describes a grid
+
+ private:
+  // `at`: the first byte that differs. `json`: null for files that are not compared by value.
+  void tell(const std::string& name, const std::string& path, i64 at,
+            const std::optional<JsonDifferences>& json) {
     if (!json)
       return add({.file = path,
                   .message = cat("the file differs from that in ", escaped(other_.folder.path(), 4096)),
@@ -152,10 +168,6 @@ class FileComparison {
     if (const i64 more = json->count - std::ssize(json->first); more > 0)
       add({.file = path, .message = cat("the file differs in ", counted(more, "more value"))});
   }
-  std::vector<Finding> take() { return std::move(found_); }
-  bool of_grid() const { return of_grid_; }  // whether something was left out that describes a grid
-
- private:
   void add(Finding finding) {
     finding.code = Code::kUnequal, finding.warning = warning_;
     found_.push_back(std::move(finding));
@@ -186,19 +198,25 @@ std::vector<std::string> assets_in(const Folder& folder, const AssetFolder& of) 
 // A file or a folder that only one of the two folders has.
 struct OneSided {
   std::string name;
-  bool in_first, folder = false;
+  bool in_first;
+  bool compared = true;  // false: nobody looks into it, or no conversion takes it along
 };
+// `models`: the two are folders of models, and neither is what a conversion keeps of one.
 std::vector<OneSided> on_one_side(const Folder& a, const AssetFolder& of_a, const Folder& b,
-                                  const AssetFolder& of_b) {
+                                  const AssetFolder& of_b, bool models) {
   std::vector<OneSided> alone;
-  for (const auto& [one, of, other] : {std::tuple(&b, &of_b, &a), {&a, &of_a, &b}})
+  for (const auto& [one, of, other] : {std::tuple(&b, &of_b, &a), {&a, &of_a, &b}}) {
     for (const std::string& name : assets_in(*one, *of))
       if (!other->has_file(name)) alone.push_back({name, one == &a});
+    if (of->of_a_run) continue;
+    for (const std::string& name : other_weights(*one))
+      if (!other->has_file(name)) alone.push_back({name, one == &a, models});
+  }
   if (of_a.of_a_run || of_b.of_a_run) return alone;  // other folders there are of the run
   for (const auto& [one, other] : {std::pair(&b, &a), {&a, &b}}) {
     std::vector<std::string> others = folders_without_assets(*other);
     for (const std::string& name : folders_without_assets(*one))
-      if (std::ranges::count(others, name) == 0) alone.push_back({name, one == &a, true});
+      if (std::ranges::count(others, name) == 0) alone.push_back({name, one == &a, false});
   }
   return alone;
 }
@@ -317,6 +335,15 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
       out.count++;
       files.compare(name, path_in_store(tested, mine.path, name));
     }
+    const bool models =
+        mine.path == tested.root() && theirs.path == source.root() && !mine.of_a_run && !theirs.of_a_run;
+    if (models) {
+      for (const std::string& name : other_weights(here))
+        if (other.has_file(name)) out.count++, files.compare(name, name);
+      // Not counted as copied: whoever writes shards writes their index anew.
+      for (const std::string& name : weight_indexes(here))
+        if (other.has_file(name)) files.compare_index(name, name);
+    }
     for (Finding& f : files.take()) out.found.push_back(std::move(f));
     for (const auto& [folder, opposite] : {std::pair(&here, &other), {&other, &here}})
       if (!folder->has_file(kConfig) && opposite->has_file(kConfig))
@@ -327,9 +354,9 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
                                                         : only_in(tested, "file"),
                              .warning = true});
     out.folders = folders_of_both(here, mine, other, theirs);
-    for (OneSided& file : on_one_side(here, mine, other, theirs)) {
+    for (OneSided& file : on_one_side(here, mine, other, theirs, models)) {
       // A list of differences has all of them; a conversion makes a folder without what its source lacks.
-      if (!every || file.folder)
+      if (!every || !file.compared)
         out.alone.push_back(std::move(file));
       else if (file.name != kConfig)
         out.found.push_back({.code = Code::kUnequal,

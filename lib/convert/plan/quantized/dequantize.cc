@@ -46,18 +46,21 @@ Conversion plan_dequantize(const DequantizeOptions& options) {
   std::unique_ptr<Store> view = open_view(options, text);
   const Store& opened = *view;  // the conversion keeps it
   const ExportTypes types{.kind = ExportTypes::kStored};
-  Conversion c = is_folder(options.source, options.files)
-                     ? plan_export_own(std::move(view), {.source = options.source,
-                                                         .target = options.target,
-                                                         .types = types,
-                                                         .max_shard_bytes = options.max_shard_bytes,
-                                                         .original_files = false,
-                                                         .threads = options.threads})
-                     : plan_one_file(std::move(view), {.source = options.source,
-                                                       .target = options.target,
-                                                       .files = options.files,
-                                                       .types = types,
-                                                       .threads = options.threads});
+  // The name of a torch file is refused as for one file.
+  const bool named_as_file =
+      options.target.ends_with(".safetensors") || names_other_format(options.target, false);
+  const bool folder = is_folder(options.source, options.files) && !named_as_file;
+  Conversion c = folder ? plan_export_own(std::move(view), {.source = options.source,
+                                                            .target = options.target,
+                                                            .types = types,
+                                                            .max_shard_bytes = options.max_shard_bytes,
+                                                            .original_files = false,
+                                                            .threads = options.threads})
+                        : plan_one_file(std::move(view), {.source = options.source,
+                                                          .target = options.target,
+                                                          .files = options.files,
+                                                          .types = types,
+                                                          .threads = options.threads});
   note_view(c, opened);
   const DequantizedStore& decoded = *dequantized_view(opened);
   c.details.note(decoded.decodes() ? cat("decoded ", text, ", as ", dtype_name(decoded.values()))

@@ -20,7 +20,7 @@ namespace mckpt::impl {
 
 struct Conversion;
 
-// Plain values. `target` is a folder if the source is one, else a file.
+// Plain values. `target` is a folder if the source is one, unless its name ends in .safetensors; else a file.
 struct DequantizeOptions {
   std::string source, target;
   std::optional<DType>

@@ -101,7 +101,7 @@ TEST(GlobalNorm, CountsTheModelsParametersAlone) {
   }
   const std::vector<i64> all = {0, 1, 2};
   const GlobalNorm norm = global_norm(store, all, stats);
-  EXPECT_EQ(norm.l2, 5);
+  EXPECT_EQ(norm.l2.value(), 5);
   EXPECT_EQ(norm.tensors, 2);
   EXPECT_EQ(norm.others, 1);
 }
