@@ -98,9 +98,10 @@ struct IndexerConfig {
   i64 heads = 0, head_dim = 0;
 };
 
-// DeepSeek-V4: attention beside keys that are compressed, `far_rate` of them into one (layers with an indexer:
-// 4 into one); an output projection in groups of heads; residual streams that hyper connections mix, and the
-// rank of their mixing where that is low; how many experts the table of a hash layer names for each token.
+// DeepSeek-V4: attention beside keys that are compressed, `far_rate` of them into one (layers with an
+// indexer: 4 into one); an output projection in groups of heads; residual streams that hyper connections mix,
+// and the rank of their mixing where that is low; how many experts the table of a hash layer names for each
+// token.
 struct CompressedConfig {
   i64 far_rate = 0, out_groups = 0, out_lora = 0, streams = 0, mix_rank = 0, routed = 0;
 };

@@ -1,5 +1,5 @@
-// How the config.json of a family spells the numbers of ModelConfig: a list of steps, as data, which lib/hf carries out
-// in order (hf/config/steps.h).
+// How the config.json of a family spells the numbers of ModelConfig: a list of steps, as data, which lib/hf
+// carries out in order (hf/config/steps.h).
 //
 //   size(kMoeFfn, "moe_intermediate_size")        "moe_intermediate_size": 768   -->   moe.ffn = 768; it must be there
 //   count_or(kSharedFfn, "shared_size", 0)        absent                         -->   moe.shared_ffn = 0

@@ -1,5 +1,5 @@
-// The words in which the tables write the steps of their configs: a function for each kind of step, and the names of the
-// numbers and flags that several tables fill.
+// The words in which the tables write the steps of their configs: a function for each kind of step, and the
+// names of the numbers and flags that several tables fill.
 #pragma once
 
 #include "mappings/config_steps.h"

@@ -1,6 +1,6 @@
-// An interpreter calls these functions when it no longer needs memory that it got from here. The error indicator
-// of the interpreter is put aside meanwhile: objects of Python may be freed at any moment, also between
-// raising an exception and catching it.
+// An interpreter calls these functions when it no longer needs memory that it got from here. The error
+// indicator of the interpreter is put aside meanwhile: objects of Python may be freed at any moment, also
+// between raising an exception and catching it.
 #include "mckpt/c_python.h"
 
 #include "api/dlpack.h"

@@ -58,7 +58,8 @@ std::vector<MapEntry> usual_spellings(const JsonValue& config) {
   return entries;
 }
 
-// The words of families for the experts that all tokens pass and for the others: DeepSeek's, and Qwen's or Sarvam's.
+// The words of families for the experts that all tokens pass and for the others: DeepSeek's, and Qwen's or
+// Sarvam's.
 constexpr std::string_view kExpertWords[][2] = {{"n_shared_experts", "n_routed_experts"},
                                                 {"num_shared_experts", "num_experts"}};
 
@@ -81,7 +82,8 @@ bool has_output_layer(std::span<const NameKind> kinds) {
   return false;
 }
 
-// The numbers of a model as readers of families take them, and the entries under "config" that they need for it.
+// The numbers of a model as readers of families take them, and the entries under "config" that they need for
+// it.
 class ReadNumbers {
  public:
   ReadNumbers(const std::string& text, const JsonValue& config, std::span<const NameKind> kinds)
@@ -94,8 +96,8 @@ class ReadNumbers {
   // Under the names that most families use; nothing if the config does not give them.
   const std::optional<ModelConfig>& usual() const { return usual_; }
 
-  // As the family's reader takes them, with one more entry each time; nothing if it takes none of these. `entries`
-  // gets those it takes, or the first ones.
+  // As the family's reader takes them, with one more entry each time; nothing if it takes none of these.
+  // `entries` gets those it takes, or the first ones.
   std::optional<ModelConfig> as(const Family& family, std::vector<MapEntry>& entries) const {
     const std::string base(family.name);
     entries = entries_;

@@ -216,8 +216,8 @@ void refuse_unlike_copies(const HfModel& model, const HfModelOptions& options) {
   if (!unlike.empty()) throw unlike_ties(unlike).file(model.path);
 }
 
-// map_of(), with the front that transformers puts before names, or takes off, where they do not match without. An
-// error is about the names in the files.
+// map_of(), with the front that transformers puts before names, or takes off, where they do not match
+// without. An error is about the names in the files.
 void pair_tensors(HfModel& m) {
   try {
     m.map = map_of(m);

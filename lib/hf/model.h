@@ -5,8 +5,9 @@
 //                   model-00001-of-00016.safetensors    -> HfModel::store   (or only the index, or only the config)
 //                   family tables, rows of a map file   -> HfModel::map
 //
-// Opening reads config.json and the headers of the weights, and data only of tensors that repeat others. A folder without weights is a model
-// too: its tensors come from mckpt's list, from the index, or from the tables alone, in this order.
+// Opening reads config.json and the headers of the weights, and data only of tensors that repeat others. A
+// folder without weights is a model too: its tensors come from mckpt's list, from the index, or from the
+// tables alone, in this order.
 #pragma once
 
 #include <functional>
@@ -63,8 +64,8 @@ struct HfModel {
 // config.json; one error with all problems of the safetensors files; kContradiction if two different maps
 // apply; kUnaccounted for tied tensors with other bytes.
 HfModel open_hf_model(const std::string& path, const HfModelOptions& options = {});
-// The same of a path that was opened as a store, or not (null). A store of the path itself is taken, and its files are
-// not opened again; another one is left to the caller.
+// The same of a path that was opened as a store, or not (null). A store of the path itself is taken, and its
+// files are not opened again; another one is left to the caller.
 HfModel open_hf_folder(std::unique_ptr<Store>& opened, const std::string& path,
                        const HfModelOptions& options = {});
 
@@ -95,8 +96,9 @@ std::optional<SafetensorsOriginal> original_files(const HfModel& model);
 // Inferred facts about the model, and the tensors that are not read.
 Notes notes_of(const HfModel& model);
 
-// A sentence about a map that came with the folder and replaces rows of mckpt's own table; "" if there is none.
-// Such a map decides where every weight goes, and whoever gives a folder to somebody can put one into it.
+// A sentence about a map that came with the folder and replaces rows of mckpt's own table; "" if there is
+// none. Such a map decides where every weight goes, and whoever gives a folder to somebody can put one into
+// it.
 std::string map_warning(const HfModel& model);
 
 // "lm_head.weight differs from model.embed_tokens.weight": the tensors that are known as copies of other

@@ -21,8 +21,8 @@ struct HfModelOptions {
   // opened by its config alone: its shapes are those before quantisation, which is a warning.
   bool shapes_only = false;
   BadNumbers bad_numbers = BadNumbers::kRefuse;  // among the codes and scales of quantised weights
-  // A tensor that the config ties to another one and that has other bytes is lost, and so refused, whatever the model is
-  // opened for. True: the caller tells it, or reads no weights of this folder.
+  // A tensor that the config ties to another one and that has other bytes is lost, and so refused, whatever
+  // the model is opened for. True: the caller tells it, or reads no weights of this folder.
   bool leave_unlike_copies = false;
   int threads = 0;  // that compare such tensors; 0: one for each processor
 };

@@ -1,5 +1,5 @@
-// The list of linear layers is of megatron-core 0.19.2: the modules that are built inside its context of 8-bit
-// initialisation, in layers of the text model and of MTP.
+// The list of linear layers is of megatron-core 0.19.2: the modules that are built inside its context of
+// 8-bit initialisation, in layers of the text model and of MTP.
 #include "mappings/fsdp/fp8.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Weights that a run has in 8-bit floats (Megatron's --fp8-param-gather, by recipe). Transformer Engine quantises the
-// weights of its linear layers; everything else of a model keeps its type:
+// Weights that a run has in 8-bit floats (Megatron's --fp8-param-gather, by recipe). Transformer Engine
+// quantises the weights of its linear layers; everything else of a model keeps its type:
 //
 //   decoder.layers.0.self_attention.linear_qkv.weight             uint8 in the buffer of weights, fp32 in that of main weights
 //   decoder.layers.0.self_attention.linear_qkv.layer_norm_weight  bf16, fp32

@@ -1,5 +1,6 @@
-// Sums over the buffers. All ranks have equal buffers; moments, holes and padding depend on the shard, so they are summed
-// by shard, of dense parameters and of experts apart, and the rank with the largest sum is taken.
+// Sums over the buffers. All ranks have equal buffers; moments, holes and padding depend on the shard, so
+// they are summed by shard, of dense parameters and of experts apart, and the rank with the largest sum is
+// taken.
 #include "mappings/fsdp/memory.h"
 
 #include <algorithm>
@@ -17,8 +18,9 @@
 namespace mckpt::impl {
 namespace {
 
-// Which buffers a rank has a shard of; the others it has whole. Where HSDP instances have parts of each buffer, that is
-// true of main weights alone: each instance has all weights and gradients, and a rank has the shard of its place in it.
+// Which buffers a rank has a shard of; the others it has whole. Where HSDP instances have parts of each
+// buffer, that is true of main weights alone: each instance has all weights and gradients, and a rank has the
+// shard of its place in it.
 struct Sharded {
   bool weights, main, gradients;
   explicit Sharded(Strategy s)

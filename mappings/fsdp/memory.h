@@ -1,5 +1,5 @@
-// The memory that Megatron-FSDP takes on one rank, from the buffers as they are packed. A strategy decides which buffers
-// a rank has whole, and which only its shard of:
+// The memory that Megatron-FSDP takes on one rank, from the buffers as they are packed. A strategy decides
+// which buffers a rank has whole, and which only its shard of:
 //
 //   strategy             weights   main weights   gradients   moments          gathered
 //   no_shard             whole     whole          whole       whole            -
@@ -7,8 +7,8 @@
 //   optim_grads          whole     shard          shard       items of shard   -
 //   optim_grads_params   shard     shard          shard       items of shard   a unit at a time
 //
-// Buffers have holes and padding; moments are tensors of an optimizer, one for each parameter, and have none. Activations,
-// and what a library keeps for itself, are not in it.
+// Buffers have holes and padding; moments are tensors of an optimizer, one for each parameter, and have none.
+// Activations, and what a library keeps for itself, are not in it.
 #pragma once
 
 #include <optional>
@@ -45,12 +45,13 @@ struct RankMemory {
   i64 total() const { return weights + main_weights + gradients + moments + buffers; }
 };
 
-// pre: `packing` is packing_of() the same parameters, grid and set-up. Under v1, HSDP whose instances have parts of a
-// buffer has helper buffers that are not counted: throws kBadLayout.
+// pre: `packing` is packing_of() the same parameters, grid and set-up. Under v1, HSDP whose instances have
+// parts of a buffer has helper buffers that are not counted: throws kBadLayout.
 RankMemory memory_of(const std::vector<ModelParameter>& parameters, const ModelPacking& packing,
                      const Grid& grid, const FsdpSetup& setup, const MemoryTypes& types);
 
-// How many parameters of layers, and items of them, no FSDP unit has: the weights of all of these are gathered at once.
+// How many parameters of layers, and items of them, no FSDP unit has: the weights of all of these are
+// gathered at once.
 struct OutsideUnits {
   i64 parameters = 0, of_parameters = 0;
   i64 items = 0, of_items = 0;

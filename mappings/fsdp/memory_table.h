@@ -22,10 +22,10 @@ struct MemoryTable {
   std::vector<MemoryRow> rows{};  // v1, then v2, each with all strategies
 };
 
-// Packs the model once for each row. `setup`: of the run, less engine and strategy; the other engine cuts buckets where it
-// does by default. pre: the parameters belong to one
-// cell of the grid. Throws what packing_of() throws of every engine and strategy: kBadLayout for pipeline stages; and
-// kBadLayout with the reasons where all rows are refused.
+// Packs the model once for each row. `setup`: of the run, less engine and strategy; the other engine cuts
+// buckets where it does by default. pre: the parameters belong to one
+// cell of the grid. Throws what packing_of() throws of every engine and strategy: kBadLayout for pipeline
+// stages; and kBadLayout with the reasons where all rows are refused.
 MemoryTable memory_table(const std::vector<ModelParameter>& parameters, const Grid& grid,
                          const FsdpSetup& setup, const MemoryTypes& types);
 

@@ -48,8 +48,8 @@ ModelPacking packing_of(const std::vector<ModelParameter>& parameters, const Gri
   refuse_pipeline(grid);
   ModelPacking out;
   out.groups = packed_groups(parameters, members_of(parameters, setup), grid, setup);
-  // A bucket may have parameters of no layer alone, such as the final norm of a stack, so modules are named by
-  // all parameters of the model.
+  // A bucket may have parameters of no layer alone, such as the final norm of a stack, so modules are named
+  // by all parameters of the model.
   const std::map<i64, UnitModule> modules = UnitOwners(setup).modules(parameters);
   std::map<std::string, i64> first;
   for (i64 g = 0; g < std::ssize(out.groups); g++) {

@@ -1,4 +1,5 @@
-// The FSDP units of a model: which module owns a parameter. The engines differ where a unit is inside another one.
+// The FSDP units of a model: which module owns a parameter. The engines differ where a unit is inside another
+// one.
 //
 //   [ME]*   with the unit classes HybridStack and MambaLayer
 //
@@ -8,8 +9,8 @@
 //   ... its experts            decoder.layers.0          decoder.layers.0.layers.1.mlp.experts
 //   * and the final norm       -                         decoder
 //
-// v1 takes the stacks that are groups, and the stack around them only where there are no groups. v2 takes every stack,
-// and shards the experts of each layer by themselves, whatever the unit classes are.
+// v1 takes the stacks that are groups, and the stack around them only where there are no groups. v2 takes
+// every stack, and shards the experts of each layer by themselves, whatever the unit classes are.
 #pragma once
 
 #include <map>

@@ -119,7 +119,8 @@ class Explanation {
       if (!fault.empty()) made.todo += cat(made.todo.empty() ? "" : "; ", fault);
     }
     found.fits = made.todo.empty();
-    // A model need not have layers for multi-token prediction: their tensors that do not fit count as unknown.
+    // A model need not have layers for multi-token prediction: their tensors that do not fit count as
+    // unknown.
     if (!is_mtp(section.scope)) add(std::move(found));
   }
 

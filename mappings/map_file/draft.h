@@ -30,9 +30,9 @@ struct Explained {
   std::vector<std::size_t> unknown{};  // kinds that no row names, in the order of the kinds
 };
 
-// `numbers`: the model's, as the family's reader takes them; null if it does not take the config. Then all rows
-// without a condition are looked for, with the shapes of `usual`: the numbers under the names that most configs have.
-// Null: names alone count.
+// `numbers`: the model's, as the family's reader takes them; null if it does not take the config. Then all
+// rows without a condition are looked for, with the shapes of `usual`: the numbers under the names that most
+// configs have. Null: names alone count.
 Explained explained_by(const Family& family, std::span<const NameKind> kinds, const ModelConfig* numbers,
                        const ModelConfig* usual);
 

@@ -33,8 +33,8 @@ class Mismatches {
   // `of`: what the sizes are, "vocab hidden"; "": it is not known.
   void wrong_shape(std::string_view name, std::string_view expected, std::string_view of,
                    std::string_view found);
-  // The same for a tensor of a layer that the files do not have at all, or have beyond the last: `layers`, the sentence
-  // that says so, comes first, and of these tensors only a few are named.
+  // The same for a tensor of a layer that the files do not have at all, or have beyond the last: `layers`,
+  // the sentence that says so, comes first, and of these tensors only a few are named.
   void add_of_layer(std::string kind, std::string what, const std::string& layers);
   bool empty() const { return counts_.empty(); }
   // kUnaccounted with the first twenty and the number of each kind. pre: not empty().

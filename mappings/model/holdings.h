@@ -24,7 +24,8 @@ struct TowerConfig;
 Holding holding_of(const ModelConfig& model, const TowerConfig& tower, const Row& row, Part part, i64 expert,
                    i64 vocab_rows);
 
-// Whether a tensor of the row has all experts. A tensor of a single expert is split in the same way for every expert.
+// Whether a tensor of the row has all experts. A tensor of a single expert is split in the same way for every
+// expert.
 bool is_fused_expert(const Row& row, i64 expert);
 
 // "This does not divide", not "this is broken"; and such an error in a line.

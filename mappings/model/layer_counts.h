@@ -1,5 +1,5 @@
-// Whether the tensors have the layers that the config counts. A config of another depth leaves whole layers of tensors
-// without a partner, and one sentence says more than their names:
+// Whether the tensors have the layers that the config counts. A config of another depth leaves whole layers
+// of tensors without a partner, and one sentence says more than their names:
 //
 //   config.json says 6 layers, the tensors are of layers 0 to 3       14 more tensors are missing for the same reason
 #pragma once

@@ -1,5 +1,5 @@
-// A tensor that files have in parts, cut along its rows: a source whose name has {P} is so many tensors as the
-// config says, numbered from 0. All but the last have equally many rows:
+// A tensor that files have in parts, cut along its rows: a source whose name has {P} is so many tensors as
+// the config says, numbered from 0. All but the last have equally many rows:
 //
 //   "ngram_embedding.shard_{P}.weight"   308 rows of 5 columns in 3 parts: [103, 5] [103, 5] [102, 5]
 #pragma once

@@ -100,7 +100,8 @@ bool divides(const LayerPattern& pattern, i64 stages, const PipelineOptions& o) 
   }
 }
 
-// Sizes of pipelines or, where they are of other stages than the first, of first stages; or the pattern with pipes.
+// Sizes of pipelines or, where they are of other stages than the first, of first stages; or the pattern with
+// pipes.
 std::string help_for_pattern(const LayerPattern& pattern, i64 stages, const PipelineOptions& o) {
   std::string out;
   auto add = [&](const std::string& way) {

@@ -81,8 +81,9 @@ class PipelineSplit {
 PipelineSplit pipeline_split(i64 layers, i64 stages, const PipelineOptions& options,
                              const LayerPattern* groups = nullptr);
 
-// The pattern that a user gives for a run of these stages; nothing for "". Throws what parse_pattern() throws,
-// and kGridMisfit for pipes on one stage, which would be an interleaved pipeline of one stage to Megatron.
+// The pattern that a user gives for a run of these stages; nothing for "". Throws what parse_pattern()
+// throws, and kGridMisfit for pipes on one stage, which would be an interleaved pipeline of one stage to
+// Megatron.
 std::optional<LayerPattern> given_pattern(const std::string& text, i64 stages);
 
 // The pattern that a run of these stages has of a model that another run trained on `before` stages, with

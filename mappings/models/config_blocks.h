@@ -1,5 +1,5 @@
-// Steps of config.json that families share (mappings/config_steps.h); their tables name these lists, as they name the
-// shared rows of blocks.h.
+// Steps of config.json that families share (mappings/config_steps.h); their tables name these lists, as they
+// name the shared rows of blocks.h.
 #pragma once
 
 #include "mappings/config_words.h"
@@ -11,8 +11,8 @@ using namespace config_steps;
 
 inline constexpr LayerSpec kAttentionAndExperts = {Mixer::kAttention, Ffn::kMoe};
 
-// An activation other than SiLU is allowed: the tensors are the same, but fsdp_dtensor then stores the gated MLP
-// whole.
+// An activation other than SiLU is allowed: the tensors are the same, but fsdp_dtensor then stores the gated
+// MLP whole.
 inline constexpr ConfigStep kDenseFfn[] = {size(kFfn, "intermediate_size"), activation()};
 // A decoder of attention without biases and a gated MLP in every layer, behind text().
 inline constexpr ConfigStep kPlainDecoder[] = {all_of(kDenseFfn), refused("attention_bias"),
@@ -32,8 +32,8 @@ inline constexpr ConfigStep kQwenExperts[] = {all_of(kRoutedExperts), part("spar
 constexpr ConfigStep shared_width(i64 otherwise) {
   return count_or(kSharedFfn, "shared_expert_intermediate_size", otherwise);
 }
-// Attention with norms of q and k, and experts, behind text(). These families have no shared experts, whatever the
-// config says.
+// Attention with norms of q and k, and experts, behind text(). These families have no shared experts,
+// whatever the config says.
 inline constexpr ConfigStep kSparseDecoder[] = {
     refused("attention_bias"), set(kQkNorm, true),   layers(),
     all_of(kQwenExperts),      fixed(kSharedFfn, 0), set(kSharedGate, false),
@@ -41,7 +41,8 @@ inline constexpr ConfigStep kSparseDecoder[] = {
 inline constexpr ConfigStep kQwen3MoeConfig[] = {text({.kv_groups = 4}), all_of(kSparseDecoder),
                                                  mtp(1, kAttentionAndExperts)};
 
-// Gated delta nets between attention layers with an output gate, behind text(), with the defaults of transformers.
+// Gated delta nets between attention layers with an output gate, behind text(), with the defaults of
+// transformers.
 inline constexpr NumberOf kGdnKeyHeads = member<&ModelConfig::gdn, &GdnConfig::key_heads>;
 inline constexpr NumberOf kGdnValueHeads = member<&ModelConfig::gdn, &GdnConfig::value_heads>;
 inline constexpr ConfigStep kGatedSizes[] = {

@@ -1,9 +1,11 @@
 // DeepSeek-V3 and the models that have its tensors: Kimi K2, which is the same with another model_type;
-// GLM-4.7-Flash; DeepSeek-V2, whose router has no bias; the large model of Sarvam, which counts experts under other names.
+// GLM-4.7-Flash; DeepSeek-V2, whose router has no bias; the large model of Sarvam, which counts experts under
+// other names.
 //
 // Peculiar to these families:
 // - A padded vocabulary is a multiple of 1280 rows a cell, of DeepSeek-V2 3200, of Sarvam 128.
-// - A model without q_lora_rank, as Sarvam is, has a plain linear_q_proj here. Megatron-Bridge 0.6.2 cannot load one:
+// - A model without q_lora_rank, as Sarvam is, has a plain linear_q_proj here. Megatron-Bridge 0.6.2 cannot
+// load one:
 //   Megatron-Core 0.19 gives linear_q_proj a norm that no tensor of the file has.
 #include "mappings/models/config_blocks.h"
 #include "mappings/models/deepseek.h"
@@ -46,8 +48,8 @@ constexpr ConfigStep kGlmConfig[] = {
     query_rank(768), all_of(kLatentDecoder), layers({Mixer::kLatentAttention, Ffn::kDense}),
     dense_layers(1), layer_experts(),        mtp(16, {Mixer::kLatentAttention, Ffn::kMoe}),
 };
-// The hub's words come first; transformers 5.24 writes DeepSeek's. Megatron's model has the router's bias, and no
-// prediction layers.
+// The hub's words come first; transformers 5.24 writes DeepSeek's. Megatron's model has the router's bias,
+// and no prediction layers.
 constexpr ConfigStep kSarvamConfig[] = {
     query_rank(0),
     all_of(kLatentSizes),

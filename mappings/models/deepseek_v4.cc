@@ -1,5 +1,5 @@
-// DeepSeek-V4 (Flash, Pro): experts in every layer, attention over a window and over compressed keys, and hyper connections
-// that mix several residual streams. Releases have FP8 and packed FP4.
+// DeepSeek-V4 (Flash, Pro): experts in every layer, attention over a window and over compressed keys, and
+// hyper connections that mix several residual streams. Releases have FP8 and packed FP4.
 //
 //   layers.2.attn.wkv, attn.wo_a                decoder.layers.2.self_attention.linear_kv_proj, linear_o_group_proj
 //   layers.2.attn.compressor, attn.indexer      decoder.layers.2.self_attention.core_attention.compressor, indexer
@@ -7,7 +7,8 @@
 //   layers.0.ffn.gate.tid2eid                   decoder.layers.0.mlp.router.tid2eid      which experts each token goes to
 //
 // Peculiar to this family:
-// - Megatron's attention has one tensor-parallel rank. No released Megatron-Core has the modules: its development branch gives
+// - Megatron's attention has one tensor-parallel rank. No released Megatron-Core has the modules: its
+// development branch gives
 //   names, sizes and order, the mappings of Megatron-Bridge 0.6.2 give the sources.
 // - Names have no prefix; files of transformers 5 have "model.", and other words for four of them.
 // - Sinks, positions of compressors and hyper connections stay fp32 at run time.

@@ -1,7 +1,7 @@
-// The registry of families: the one list of their tables, in the order in which `mckpt mappings list` prints them. NAME
-// is the function NAME_families() of a file in this folder. A family is data: rows, sections, the steps that read its
-// config.json and what people want to know of it; check_family() checks them. A new family is a file and a word here
-// (docs/adding_a_model.md).
+// The registry of families: the one list of their tables, in the order in which `mckpt mappings list` prints
+// them. NAME is the function NAME_families() of a file in this folder. A family is data: rows, sections, the
+// steps that read its config.json and what people want to know of it; check_family() checks them. A new
+// family is a file and a word here (docs/adding_a_model.md).
 #pragma once
 
 #include <span>

@@ -5,8 +5,8 @@
 //   multi_modal_projector.linear_1        visual.multi_modal_projector.linear_1
 //   language_model.model.layers.0 ...     language_model.decoder.layers.0 ...
 //
-// Peculiar to this family: the language model is any of Qwen2, Qwen3 and Qwen3-MoE, and is registered before the tower.
-// Norms of the tower have biases or not, and there is one behind its layers or not.
+// Peculiar to this family: the language model is any of Qwen2, Qwen3 and Qwen3-MoE, and is registered before
+// the tower. Norms of the tower have biases or not, and there is one behind its layers or not.
 #include "mappings/models/blocks.h"
 #include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"

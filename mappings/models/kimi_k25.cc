@@ -1,10 +1,11 @@
-// Kimi K2.5, K2.6 and K2.7 with vision: the language model of Kimi K2 behind the tower MoonViT and a merger of patches,
-// which are Hugging Face's modules, copied under their names. Releases have the routed experts as INT4.
+// Kimi K2.5, K2.6 and K2.7 with vision: the language model of Kimi K2 behind the tower MoonViT and a merger
+// of patches, which are Hugging Face's modules, copied under their names. Releases have the routed experts as
+// INT4.
 //
 //   vision_tower.patch_embed, encoder.blocks.0, ... -> mm_projector (pre_norm, proj.0, proj.2) -> language_model
 //
-// Peculiar to this family: the language model has a prefix in the file, and no layers for prediction; the table of positions
-// has two dimensions; a padded vocabulary is a multiple of 1280 rows a cell.
+// Peculiar to this family: the language model has a prefix in the file, and no layers for prediction; the
+// table of positions has two dimensions; a padded vocabulary is a multiple of 1280 rows a cell.
 #include "mappings/models/config_blocks.h"
 #include "mappings/models/deepseek.h"
 #include "mappings/models/families.h"

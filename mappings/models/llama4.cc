@@ -1,11 +1,12 @@
-// Llama 4 (Scout, Maverick): a mixture of experts beside a shared one, in every layer or in every few, behind a tower that
-// mcore-bridge (ms-swift) takes over from Hugging Face; Megatron-Bridge has no such model.
+// Llama 4 (Scout, Maverick): a mixture of experts beside a shared one, in every layer or in every few, behind
+// a tower that mcore-bridge (ms-swift) takes over from Hugging Face; Megatron-Bridge has no such model.
 //
 //   language_model.model.layers.1.feed_forward.experts.gate_up_proj   language_model.decoder.layers.1.mlp.experts.linear_fc1.weight0 ...
 //   vision_model.model.layers.0 ...                                   visual.vision_model.model.layers.0 ...
 //
-// Peculiar to this family: the file has all experts in one tensor, [experts, in, out]; the width of dense layers is
-// intermediate_size_mlp, and intermediate_size the experts'; the language model is registered before the tower.
+// Peculiar to this family: the file has all experts in one tensor, [experts, in, out]; the width of dense
+// layers is intermediate_size_mlp, and intermediate_size the experts'; the language model is registered
+// before the tower.
 #include "mappings/models/blocks.h"
 #include "mappings/models/config_blocks.h"
 #include "mappings/models/deepseek.h"

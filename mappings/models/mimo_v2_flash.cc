@@ -1,13 +1,16 @@
 // MiMo-V2-Flash: experts as DeepSeek spells them, without a shared one, and attention layers of two kinds
-// (ModelConfig::layer_sizes): sliding ones have more groups of keys and values, and a sink for each query head.
+// (ModelConfig::layer_sizes): sliding ones have more groups of keys and values, and a sink for each query
+// head.
 //
 //   model.layers.1.self_attn.attention_sink_bias   decoder.layers.1.self_attention.core_attention.softmax_offset
 //   model.mtp.layers.0.pre_mlp_layernorm           mtp.layers.0.mtp_model_layer.mlp.linear_fc1.layer_norm_weight
 //
 // Peculiar to this family:
 // - The heads of values are smaller than the heads of queries and keys.
-// - Layers for prediction have a number of their own, are dense and slide; the config does not say how many there are.
-// - The sinks are split over tensor-parallel ranks and not marked as split, so that Megatron-FSDP loses all but the first
+// - Layers for prediction have a number of their own, are dense and slide; the config does not say how many
+// there are.
+// - The sinks are split over tensor-parallel ranks and not marked as split, so that Megatron-FSDP loses all
+// but the first
 //   rank's.
 #include "mappings/models/config_blocks.h"
 #include "mappings/models/deepseek.h"

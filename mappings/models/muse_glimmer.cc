@@ -1,12 +1,12 @@
-// Muse Glimmer: attention whose output is gated by a projection of its own, four norms a layer, behind a tower that
-// mcore-bridge (ms-swift) takes over from Hugging Face; Megatron-Bridge has no such model.
+// Muse Glimmer: attention whose output is gated by a projection of its own, four norms a layer, behind a
+// tower that mcore-bridge (ms-swift) takes over from Hugging Face; Megatron-Bridge has no such model.
 //
 //   model.language_model.layers.0.self_attn.gate_proj           language_model.decoder.layers.0.self_attention.gate_proj
 //   model.language_model.layers.0.pre_feedforward_layernorm     language_model.decoder.layers.0.mlp.linear_fc1.layer_norm_weight
 //   model.language_model.layers.0.post_feedforward_layernorm    language_model.decoder.layers.0.post_feedforward_layernorm
 //
-// Peculiar to this family: norms of queries and keys have no weights; the norms of the layers are stored less one on both
-// sides, the last norm is not; the language model is registered before the tower.
+// Peculiar to this family: norms of queries and keys have no weights; the norms of the layers are stored less
+// one on both sides, the last norm is not; the language model is registered before the tower.
 #include "mappings/models/blocks.h"
 #include "mappings/models/config_blocks.h"
 #include "mappings/models/families.h"

@@ -53,7 +53,8 @@ constexpr Unread kUnread[] = {
 constexpr std::string_view kTypes[] = {"qwen2_5_vl"};
 constexpr Needs kHas[] = {Needs::kQkvBias};
 
-// Files of the hub have the language model's entries at the top, those that transformers 5 writes under text_config.
+// Files of the hub have the language model's entries at the top, those that transformers 5 writes under
+// text_config.
 constexpr ConfigStep kVisionConfig[] = {part("qwen2_5_vision")};
 constexpr ConfigStep kConfig[] = {
     inside_or_here("text_config", kQwen2Config),

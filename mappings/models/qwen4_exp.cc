@@ -1,6 +1,6 @@
 // Qwen4-Exp (Qwen3.8-Flash-Next): residual streams that gated hyper connections mix, gated delta nets between
-// attention with an indexer, experts in every layer, and in some layers tables of n-grams, behind a tower that
-// mcore-bridge (ms-swift) takes over from Hugging Face; Megatron-Bridge has no such model.
+// attention with an indexer, experts in every layer, and in some layers tables of n-grams, behind a tower
+// that mcore-bridge (ms-swift) takes over from Hugging Face; Megatron-Bridge has no such model.
 //
 //   model.language_model.                   language_model.decoder.
 //     layers.0.linear_attn.in_proj_qkv,       layers.0.self_attention.in_proj_qkvz
@@ -11,9 +11,11 @@
 //
 // Peculiar to this family:
 // - Norms of the hyper connections are in the place of the layers' norms and of the last one.
-// - A table of n-grams is split over tensor-parallel ranks as one, whatever parts the file has it in. How many
+// - A table of n-grams is split over tensor-parallel ranks as one, whatever parts the file has it in. How
+// many
 //   rows it has follows from prime numbers (hf/config/ngram_layers.cc).
-// - Attention keeps each query head and its gate beside each other, as the file has them; Megatron's own parts
+// - Attention keeps each query head and its gate beside each other, as the file has them; Megatron's own
+// parts
 //   them.
 // - Norms of gated delta nets are copied as they are; rows of their projections are grouped by key head.
 // - Layers for prediction join embedding and streams by two projections, and mix the streams at the end.

@@ -4,9 +4,11 @@
 //   model.layers.3.self_attn.indexer.wq_b.weight   <->   decoder.layers.3.self_attention.core_attention.indexer.linear_wq_b.weight
 //
 // Peculiar to these families:
-// - The norms of the low-rank parts are modules of their own, q_layernorm and kv_layernorm, with the indexer or without.
+// - The norms of the low-rank parts are modules of their own, q_layernorm and kv_layernorm, with the indexer
+// or without.
 // - The indexer is whole on every tensor-parallel rank, and its k_norm is a LayerNorm with a bias.
-// - Megatron-Bridge builds GLM-5 without its prediction layer, and knows no DeepSeek-V3.2; both have their tensors here.
+// - Megatron-Bridge builds GLM-5 without its prediction layer, and knows no DeepSeek-V3.2; both have their
+// tensors here.
 #include "mappings/models/config_blocks.h"
 #include "mappings/models/deepseek.h"
 #include "mappings/models/families.h"

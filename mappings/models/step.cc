@@ -1,5 +1,5 @@
-// Step-3.5, and Step-3.7 with vision: experts beside a shared one, and attention layers of two kinds with different numbers
-// of heads (ModelConfig::layer_sizes), whose query heads have a gate each.
+// Step-3.5, and Step-3.7 with vision: experts beside a shared one, and attention layers of two kinds with
+// different numbers of heads (ModelConfig::layer_sizes), whose query heads have a gate each.
 //
 //   model.layers.5.self_attn.g_proj [heads, hidden]    in linear_qkv, behind the queries of each group, each row head_dim times
 //   model.layers.5.moe.gate_proj [experts, I, hidden]  one tensor of all experts for each of gate, up and down

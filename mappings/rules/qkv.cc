@@ -5,8 +5,8 @@
 //             q g q g q g q g k v | ...            the same, as the file has it: Qwen4-Exp in mcore-bridge
 //             q q q q G G G G k v | ...                gates of heads: Hugging Face has one row for each head
 //
-// Every letter is one head of `dim` rows; values may have another size. G is the one row of the head's gate, `dim` times,
-// since Megatron's gate has a row for every row of the head:
+// Every letter is one head of `dim` rows; values may have another size. G is the one row of the head's gate,
+// `dim` times, since Megatron's gate has a row for every row of the head:
 //
 //   gate of head 1, dim 3     the file  G1      the parameter  G1 G1 G1     the first is the file's, two are its copies
 // The rows of all groups are then cut into equal parts, also with

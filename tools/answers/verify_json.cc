@@ -1,4 +1,5 @@
-// Checks, findings, what was not read, and with --against each difference. Parts of a folder have the same fields.
+// Checks, findings, what was not read, and with --against each difference. Parts of a folder have the same
+// fields.
 #include "tools/answers/verify_json.h"
 
 #include <string>

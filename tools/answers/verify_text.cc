@@ -73,8 +73,8 @@ constexpr Subject kSubjects[] = {
 // The check of assets in a comparison, where they are compared with the source's assets.
 constexpr Subject kComparedAssets = {"assets", "are as they were copied", "copied files"};
 
-// The manifest's own check leaves the data of tensors to the check of their sums, which a comparison makes of what
-// it reads.
+// The manifest's own check leaves the data of tensors to the check of their sums, which a comparison makes of
+// what it reads.
 bool data_fit(const VerifyReport& report) {
   return std::ranges::none_of(report.findings,
                               [](const Finding& f) { return f.code == Code::kBadChecksum && !f.warning; });
@@ -308,7 +308,8 @@ std::string verdict(const Verified& verified) {
   return report.findings.empty() ? "sound" : "sound, with warnings";
 }
 
-// Behind "sound": which sums were compared; without any, a flipped bit in a weight is a weight like any other.
+// Behind "sound": which sums were compared; without any, a flipped bit in a weight is a weight like any
+// other.
 std::string of_sums(const Verified& verified) {
   const VerifyReport& report = verified.report;
   if (verified.equal || verified.as_card || !report.sound()) return "";

@@ -4,8 +4,8 @@
 //   "epoch"            int 12
 //   "keras_version"    str 2.11.0       texts are cut at 4096 bytes
 //
-// Beside that, the answer has the whole value, by which two files are compared: the text, or the items behind their
-// type and dimensions. References, sequences, long doubles, and compounds with one of these have none.
+// Beside that, the answer has the whole value, by which two files are compared: the text, or the items behind
+// their type and dimensions. References, sequences, long doubles, and compounds with one of these have none.
 //
 // An attribute that cannot be read becomes a fault of its own, and the walk continues. A fault ends the list
 // after 4096 attributes of one object.
@@ -24,8 +24,8 @@ namespace {
 constexpr std::size_t kMostText = 4096, kMostFixed = std::size_t{1} << 20, kMostWhole = std::size_t{1} << 24;
 constexpr int kMostAttributes = 4096;
 
-// The value as text, and its type as Python calls it; "" if it is described only. The whole value is `bytes`, and
-// `layout` says what they are; "" if they are not known.
+// The value as text, and its type as Python calls it; "" if it is described only. The whole value is `bytes`,
+// and `layout` says what they are; "" if they are not known.
 struct Value {
   const char* type = "";
   std::string text;
@@ -91,7 +91,8 @@ bool read_one(hid_t attribute, hid_t type, Value& v) {
   return true;
 }
 
-// The fields of a compound and the levels of nested ones that are looked at. More of them have no whole value.
+// The fields of a compound and the levels of nested ones that are looked at. More of them have no whole
+// value.
 constexpr int kMostFields = 256, kMostDepth = 8;
 
 std::string layout_of(hid_t type, int depth);
@@ -113,9 +114,9 @@ std::string layout_of_fields(hid_t type, int depth) {
   return out + "}";
 }
 
-// The kind of the bytes of one item, in words: "int32", "{r: float64, i: float64}". The text is empty for an item whose
-// bytes are not its value: a reference is a place in its own file, a sequence or a text of any length is elsewhere, and
-// a long double has unused bits.
+// The kind of the bytes of one item, in words: "int32", "{r: float64, i: float64}". The text is empty for an
+// item whose bytes are not its value: a reference is a place in its own file, a sequence or a text of any
+// length is elsewhere, and a long double has unused bits.
 std::string layout_of(hid_t type, int depth) {
   const std::size_t bytes = H5Tget_size(type);
   const std::string bits = std::to_string(bytes * 8);
@@ -182,8 +183,9 @@ bool read_texts(hid_t attribute, hid_t type, hid_t space, std::size_t count, Val
   return add_dims(space, v.layout);
 }
 
-// Items as this machine has them, so that the same numbers in another byte order are the same. Fields of compounds
-// follow each other without gaps, whose bytes have no value. False when the library cannot read them.
+// Items as this machine has them, so that the same numbers in another byte order are the same. Fields of
+// compounds follow each other without gaps, whose bytes have no value. False when the library cannot read
+// them.
 bool read_items(hid_t attribute, hid_t type, hid_t space, std::size_t count, Value& v) {
   const H5T_class_t kind = H5Tget_class(type);
   if (kind == H5T_STRING && H5Tis_variable_str(type) > 0) return read_texts(attribute, type, space, count, v);

@@ -8,8 +8,8 @@
 
 namespace mckpt::impl {
 
-// A budget for one file: 65,536 places and one more for each 16 bytes of the file; of whole attributes as many
-// bytes as the file has, 16 MiB at most.
+// A budget for one file: 65,536 places and one more for each 16 bytes of the file; of whole attributes as
+// many bytes as the file has, 16 MiB at most.
 class Effort {
  public:
   explicit Effort(std::uint64_t file_bytes)

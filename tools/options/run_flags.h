@@ -33,7 +33,8 @@ class GridFlags {
   // Grid and note of a command in whose ranks the training runs: without --dp, it follows from their number.
   Grid grid_of(i64 ranks) const;
   std::string note_of(i64 ranks) const;
-  // The given sizes, unchecked: for commands that know other defaults (sizes().dp is not set) or need no grid.
+  // The given sizes, unchecked: for commands that know other defaults (sizes().dp is not set) or need no
+  // grid.
   Grid sizes() const;
   std::optional<i64> dp() const { return given_.dp; }
   i64 hsdp() const { return given_.hsdp; }

@@ -1,4 +1,5 @@
-// $MCKPT_MODULE_PATH: folders with modules and helper programs, for those who keep them in a place of their own.
+// $MCKPT_MODULE_PATH: folders with modules and helper programs, for those who keep them in a place of their
+// own.
 #pragma once
 
 #include <string>

@@ -3,8 +3,8 @@
 //   find_python({})       $MCKPT_PYTHON, or the python3 beside this program, or the first python3 of $PATH
 //   run_python(python, script, {"A", "B"}, ...)     script on standard output and standard error, as text
 //
-// The script travels in the program. It gets no folder of the caller's on its path, so no file that happens to
-// be there is imported; and no launcher's variables are passed on to it.
+// The script travels in the program. It gets no folder of the caller's on its path, so no file that happens
+// to be there is imported; and no launcher's variables are passed on to it.
 #pragma once
 
 #include <functional>

@@ -19,7 +19,8 @@ class Output;
 
 enum class Align { kLeft, kRight };
 
-// All cells are kept until write(), because the widths depend on all of them; write_made() keeps a part of them.
+// All cells are kept until write(), because the widths depend on all of them; write_made() keeps a part of
+// them.
 class TextTable {
  public:
   struct Column {
@@ -32,7 +33,8 @@ class TextTable {
 
   // pre: one cell for each column; what comes from files is escaped.
   void row(const std::vector<std::string>& cells);
-  // Adds a row cell by cell, for long tables; expect() reserves room for the `rows` rows that write_made() makes.
+  // Adds a row cell by cell, for long tables; expect() reserves room for the `rows` rows that write_made()
+  // makes.
   void expect(std::size_t rows);
   void cell(std::string_view text);
   // Adds the cell that write(std::string&) appends, so that no text is made beside the table's own.
@@ -48,8 +50,8 @@ class TextTable {
   // Titles first, where there are any. Columns in which every cell is empty are left out. A table that is
   // wider than the terminal is folded: nothing is cut.
   void write(Output& out) const;
-  // Writes the rows that make() adds. It is called twice for a long table, of which a part at a time is kept: for
-  // the widths, and to be written. pre: there are no other rows, and no headings.
+  // Writes the rows that make() adds. It is called twice for a long table, of which a part at a time is kept:
+  // for the widths, and to be written. pre: there are no other rows, and no headings.
   void write_made(Output& out, const std::function<void()>& make);
 
  private:

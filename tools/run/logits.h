@@ -1,5 +1,5 @@
-// The logits of a model and of its export, computed by transformers in a Python of this machine: what a user of
-// the export gets. The script is scripts/logits, which travels in the program.
+// The logits of a model and of its export, computed by transformers in a Python of this machine: what a user
+// of the export gets. The script is scripts/logits, which travels in the program.
 //
 //   logits   equal: logits of 16 tokens and all 24 layers, bit for bit
 #pragma once

@@ -23,8 +23,8 @@ struct Plotted {
   std::int64_t faulty_tensors = 0;  // that are not stored exactly once
 };
 
-// Replaces `output` if it is a picture that mckpt drew; any other file there is refused. Throws Error for an output of another
-// ending, and if the checkpoint cannot be opened; damage of single tensors is drawn.
+// Replaces `output` if it is a picture that mckpt drew; any other file there is refused. Throws Error for an
+// output of another ending, and if the checkpoint cannot be opened; damage of single tensors is drawn.
 MCKPT_API Plotted plot(const std::string& path, const std::string& output, const PlotOptions& options = {},
                        Observer* observer = nullptr);
 

@@ -1,5 +1,5 @@
-// One plan_of() for each struct of `AnyConversion`. Words that may be wrong are read before options are put together: where one
-// throws inside of nested braces, gcc 13 destroys members twice.
+// One plan_of() for each struct of `AnyConversion`. Words that may be wrong are read before options are put
+// together: where one throws inside of nested braces, gcc 13 destroys members twice.
 #include "convert/asked/plan.h"
 
 #include "convert/asked/words.h"

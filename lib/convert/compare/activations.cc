@@ -17,7 +17,8 @@ namespace {
 constexpr const char *kOneScale = "scale of activations or caches",
                      *kMoreScales = "scales of activations or caches";
 
-// The names of such scales in a store, and what is behind each dot of them: a checkpoint may have names in front.
+// The names of such scales in a store, and what is behind each dot of them: a checkpoint may have names in
+// front.
 NameSet<std::string_view> scales_in(const Store& store) {
   NameSet<std::string_view> out;
   for (i64 t = 0; t < store.tensor_count(); t++) {

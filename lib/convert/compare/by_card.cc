@@ -98,7 +98,8 @@ Verified verify_by_list(std::string_view text, const std::string& path, const Ve
   return out;
 }
 
-// The text of a list of sums, by its name or by its lines; nothing if the file is a card in JSON, or none of both.
+// The text of a list of sums, by its name or by its lines; nothing if the file is a card in JSON, or none of
+// both.
 std::optional<std::string> sum_list(const std::string& path) {
   constexpr i64 kMostBytes = i64{64} << 20;
   const std::optional<struct stat> st = stat_of(path);

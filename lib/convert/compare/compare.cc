@@ -1,5 +1,5 @@
-// The one way of all comparisons: what is beside the tensors, both sides opened alike, their plan, and the comparison
-// of its bytes.
+// The one way of all comparisons: what is beside the tensors, both sides opened alike, their plan, and the
+// comparison of its bytes.
 #include "convert/compare/compare.h"
 
 #include <algorithm>
@@ -77,9 +77,9 @@ bool compare_beside(const Store& tested, const Store& source, const std::string&
   return same;
 }
 
-// The one rule of damage, of both sides alike: what is wrong with single records is a finding of the comparison,
-// which leaves their items out; other damage, such as a file of a rank that is missing or is another rank's, is
-// refused, because nothing shows which items are then not those that were saved.
+// The one rule of damage, of both sides alike: what is wrong with single records is a finding of the
+// comparison, which leaves their items out; other damage, such as a file of a rank that is missing or is
+// another rank's, is refused, because nothing shows which items are then not those that were saved.
 void refuse_damaged_side(const Store& side, std::span<const Code> accepted) {
   std::vector<Finding> findings = side.findings();
   const std::optional<Finding> contradiction = contradiction_of(side);  // which compare() reports
@@ -90,8 +90,8 @@ void refuse_damaged_side(const Store& side, std::span<const Code> accepted) {
   require_sound(findings, side.root());
 }
 
-// The options for the sides in the other order. The values of a finding are turned where it is made; a list of
-// differences is turned as a whole.
+// The options for the sides in the other order. The values of a finding are turned where it is made; a list
+// of differences is turned as a whole.
 CompareOptions turned_options(const CompareOptions& options) {
   CompareOptions out = options;
   std::swap(out.path_tp, out.opening.source_tp), std::swap(out.path_etp, out.opening.source_etp);

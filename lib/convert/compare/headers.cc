@@ -83,8 +83,8 @@ void Headers::note_empty(const std::set<i64>& apart, Comparison& comparison) con
   }
 }
 
-// Whether the two differ in nothing but what is compared all the same: the rows of the vocabulary, and a type that the
-// conversion intends. A tensor of such a type is listed in casts_.
+// Whether the two differ in nothing but what is compared all the same: the rows of the vocabulary, and a type
+// that the conversion intends. A tensor of such a type is listed in casts_.
 bool Headers::is_cast_alone(i64 tested, i64 source, Comparison& comparison) {
   const bool resized = fused_ && !fused_->resized.empty() && fused_->resized[source];
   if (!resized && !std::ranges::equal(tested_.dims(tested), source_.dims(source))) return false;

@@ -1,5 +1,5 @@
-// The headers of two sides that meet at names, before any data are read: which tensors are compared, and which are
-// missing on one side or differ in type or shape.
+// The headers of two sides that meet at names, before any data are read: which tensors are compared, and
+// which are missing on one side or differ in type or shape.
 #pragma once
 
 #include <set>
@@ -16,8 +16,8 @@ struct Changes;
 struct CompareOptions;
 struct FusedTables;
 
-// Refers to its arguments. `fused`: the tensors that are stored rank after rank, and the vocabulary, where the sides
-// have key tables of one model; else null. `any_type`: types that nobody asked for are cast.
+// Refers to its arguments. `fused`: the tensors that are stored rank after rank, and the vocabulary, where
+// the sides have key tables of one model; else null. `any_type`: types that nobody asked for are cast.
 class Headers {
  public:
   Headers(const Store& tested, const Store& source, const FusedTables* fused, const Changes& changes,
@@ -26,8 +26,8 @@ class Headers {
   // Reports the tensors that are missing on one side or differ in type or shape, other than in the rows of
   // the vocabulary. Returns their numbers in the tested store.
   std::set<i64> report_unlike(Comparison& comparison);
-  // Notes tensors without items, which no chunk has: their types are all that is compared. `apart`: tensors of the
-  // tested store that were reported.
+  // Notes tensors without items, which no chunk has: their types are all that is compared. `apart`: tensors
+  // of the tested store that were reported.
   void note_empty(const std::set<i64>& apart, Comparison& comparison) const;
 
   // The chosen tensors whose types differ as the conversion intends.

@@ -6,8 +6,8 @@ namespace mckpt::impl {
 class CheckpointModel;
 class TypeCheck;
 
-// Asks each key of the tested checkpoint. `source`: the checkpoint that it was made of; null: a model, whose parameters
-// have the types before the conversion.
+// Asks each key of the tested checkpoint. `source`: the checkpoint that it was made of; null: a model, whose
+// parameters have the types before the conversion.
 void ask_keys(const CheckpointModel& tested, const CheckpointModel* source, TypeCheck& check);
 
 }  // namespace mckpt::impl

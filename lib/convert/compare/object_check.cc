@@ -29,8 +29,8 @@ ObjectSide objects_of(const Opened& side) {
   return side.sharded ? ObjectSide(*side.sharded) : ObjectSide(side.store());
 }
 
-// Whether both sides are folders of torch_dist, in which an object that the facts do not hold, such as a random state,
-// has one name.
+// Whether both sides are folders of torch_dist, in which an object that the facts do not hold, such as a
+// random state, has one name.
 bool are_torch_dist(const Sides& sides) {
   return sides.tested.sharded && sides.source.sharded &&
          dcp_dialect(sides.tested.sharded->on_disk()) == DcpDialect::kTorchDist &&
@@ -41,7 +41,8 @@ using Names = std::set<std::string, std::less<>>;
 
 bool is_extra_state(std::string_view object) { return object.find("._extra_state/") != object.npos; }
 
-// Objects that the facts of a run do not hold. An extra state of None, or of a list of it, is none: a run without FP8 saves it so.
+// Objects that the facts of a run do not hold. An extra state of None, or of a list of it, is none: a run
+// without FP8 saves it so.
 Names unplaced_objects(const ObjectSide& side) {
   Names out;
   for (const Object& o : side.store.objects())
@@ -62,8 +63,8 @@ Names unplaced_objects(const ObjectSide& side) {
   return out;
 }
 
-// The differences of these objects. A conversion leaves them out, and writes extra states of None: `left` gets the names
-// of those that the source alone has, where the tested side is a result.
+// The differences of these objects. A conversion leaves them out, and writes extra states of None: `left`
+// gets the names of those that the source alone has, where the tested side is a result.
 ObjectDifferences unplaced_differences(const Sides& sides, const Comparing& c, Names& left) {
   const ObjectSide tested(sides.tested.sharded->on_disk()), source(sides.source.sharded->on_disk());
   const Names here = unplaced_objects(tested), there = unplaced_objects(source);

@@ -18,8 +18,8 @@ bool compare_objects(const Sides& sides, const Comparing& c);
 // Adds the check for two sides whose objects cannot be compared, with the reason.
 void objects_not_compared(std::string reason, VerifyReport& report);
 
-// The objects that could not be compared, counted for the end of an answer: "1 object was", "2 objects were"; "" if
-// there are none.
+// The objects that could not be compared, counted for the end of an answer: "1 object was", "2 objects were";
+// "" if there are none.
 std::string counted_unseen_objects(const VerifyReport& report);
 
 }  // namespace mckpt::impl

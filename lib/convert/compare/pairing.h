@@ -1,6 +1,7 @@
-// Pairing: the plan of a comparison, of two sides that are open. It is the job of the conversion from the source into
-// the layout of the tested side, made for any of that side's chunks; running it with a comparison in place of the
-// writing says what differs. Two sides of the same names and shapes have a plan like all others, of boxes alone:
+// Pairing: the plan of a comparison, of two sides that are open. It is the job of the conversion from the
+// source into the layout of the tested side, made for any of that side's chunks; running it with a comparison
+// in place of the writing says what differs. Two sides of the same names and shapes have a plan like all
+// others, of boxes alone:
 //
 //   sides meet at           chunks of the tested side, under keys      job
 //   items of a model        keys of a checkpoint; tensors of a folder  import; export
@@ -31,9 +32,9 @@ void name_padding(const std::string& rows, VerifyReport& report);
 // Refers to the sides, which outlive it. Not copyable.
 class Pairing {
  public:
-  // Reports what cannot be paired: tensors that one side alone has, or with other headers than the conversion gives
-  // them. Compares tensors that are not stored row by row by their values. Adds the check "types" if any were asked
-  // for. Throws kNoSuchTensor for a type that was asked of no tensor.
+  // Reports what cannot be paired: tensors that one side alone has, or with other headers than the conversion
+  // gives them. Compares tensors that are not stored row by row by their values. Adds the check "types" if
+  // any were asked for. Throws kNoSuchTensor for a type that was asked of no tensor.
   Pairing(const Sides& sides, const Comparing& c);
   Pairing(const Pairing&) = delete;
   ~Pairing();

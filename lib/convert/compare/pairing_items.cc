@@ -1,4 +1,5 @@
-// Sides that meet at the items of a model: one is a checkpoint of Megatron, the other has the model's own tensors.
+// Sides that meet at the items of a model: one is a checkpoint of Megatron, the other has the model's own
+// tensors.
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -111,8 +112,8 @@ class Repeated final : public StoreView {
   std::vector<std::vector<i64>> sizes_;
 };
 
-// Compares tensors of the source that repeat another one, as an output layer repeats the embedding that it is tied to,
-// with what the checkpoint has of that one. Returns how many there are.
+// Compares tensors of the source that repeat another one, as an output layer repeats the embedding that it is
+// tied to, with what the checkpoint has of that one. Returns how many there are.
 i64 compare_copies(const CheckpointModel& checkpoint, const Store& source, const Comparing& c) {
   i64 count = 0;
   const KeyTable& keys = checkpoint.keys();

@@ -67,7 +67,8 @@ FolderParts parts_of(const std::string& path, const Store* store, const OpenOpti
   return out;
 }
 
-// The same of a run whose tracker names the folder `newest`, which holds several: its other iterations are not read.
+// The same of a run whose tracker names the folder `newest`, which holds several: its other iterations are
+// not read.
 FolderParts parts_of_newest(const std::string& path, const std::string& newest, const OpenOptions& opening,
                             VerifyReport& report) {
   if (newest == path) return parts_of(path, nullptr, opening);

@@ -29,9 +29,9 @@ using ArgValue = std::variant<std::monostate, bool, i64, std::string, DType>;
 // Gives the text key `name` another value, of any type, by a new entry directly behind the old one: of equal
 // keys in a dictionary the last one counts, and other parts of the pickle that refer to the old value keep
 // it. Entries that an earlier call added are replaced, and removed where the first value is wanted again. A
-// key that is not there is added to the dictionary that contains `beside`. False, and the pickle unchanged, if
-// that is not possible: the key must be in one dictionary only, with a plain value or a list of them, and the
-// pickle in at most one frame.
+// key that is not there is added to the dictionary that contains `beside`. False, and the pickle unchanged,
+// if that is not possible: the key must be in one dictionary only, with a plain value or a list of them, and
+// the pickle in at most one frame.
 bool put_value(std::string& pickle, std::string_view name, const ArgValue& value,
                std::string_view beside = {});
 

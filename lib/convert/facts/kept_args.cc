@@ -84,8 +84,8 @@ std::vector<ArgChange> changes_of_result(const PickleValue& args, const ArgsOfRe
 }
 
 // The fields of the layers, where the run that wrote the args named or divided them otherwise: with other
-// groups or pipes, without any, or as another kind of model. Args that say no pattern get one where the stages
-// need its pipes.
+// groups or pipes, without any, or as another kind of model. Args that say no pattern get one where the
+// stages need its pipes.
 std::vector<ArgChange> changes_of_layers(const PickleValue& args, const ModelConfig& model,
                                          const LayerPattern* of_result) {
   const std::optional<std::string> said = pattern_of_args(args);

@@ -118,9 +118,9 @@ class RunStatement {
   std::optional<JsonValue> config_;
 };
 
-// One fact. `newer`: its name in newer args and in Bridge's configuration, "" if that is the same. `usual`: the
-// value of every run that does not choose one, "" if there is none. `without`: the value of a config for which
-// no conversion writes the field; "": the two are not compared.
+// One fact. `newer`: its name in newer args and in Bridge's configuration, "" if that is the same. `usual`:
+// the value of every run that does not choose one, "" if there is none. `without`: the value of a config for
+// which no conversion writes the field; "": the two are not compared.
 struct FactRow {
   std::string_view name, newer;
   Unlike unlike;
@@ -333,8 +333,8 @@ class ArgsComparison {
     return false;
   }
 
-  // Whether the args describe the model. A program that builds its model in another way leaves Megatron's defaults
-  // in them, which the tensors contradict; one of three may be wrong in args that do.
+  // Whether the args describe the model. A program that builds its model in another way leaves Megatron's
+  // defaults in them, which the tensors contradict; one of three may be wrong in args that do.
   bool describes_model() {
     if (!run_.is_args()) return true;
     if (describes_) return *describes_;

@@ -6,8 +6,8 @@
 //                       -->  apply_layernorm_1p  True  False   kBytes    norms are stored less one
 //                            rotary_base  1000000  10000       kValues   rope_theta
 //
-// A run of the config would state what a conversion writes for it (convert/facts/megatron_args.h); the table here
-// says which of these fields are compared, and what a difference means.
+// A run of the config would state what a conversion writes for it (convert/facts/megatron_args.h); the table
+// here says which of these fields are compared, and what a difference means.
 #pragma once
 
 #include <string>
@@ -44,8 +44,9 @@ struct UnlikeArgs {
   std::vector<UnlikeArg> all;
 };
 
-// Facts that the run does not state are left out, and args that cannot be read say nothing. A default of Megatron's
-// counts only where the args describe the model: a program that builds its model without args leaves their defaults.
+// Facts that the run does not state are left out, and args that cannot be read say nothing. A default of
+// Megatron's counts only where the args describe the model: a program that builds its model without args
+// leaves their defaults.
 UnlikeArgs unlike_args(const Store& store, const HfModel& model);
 
 }  // namespace mckpt::impl

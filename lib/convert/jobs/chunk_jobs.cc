@@ -98,8 +98,8 @@ std::vector<i32> in_order_of_numbers(const ChunkList& chunks) {
   return order;
 }
 
-// The tasks, without their sources. The chunks of a unit are as many tasks as they have casts; a task is where
-// its first chunk is in the order, so that tasks that follow each other write next to each other.
+// The tasks, without their sources. The chunks of a unit are as many tasks as they have casts; a task is
+// where its first chunk is in the order, so that tasks that follow each other write next to each other.
 //   unit_of(chunk)    i64: chunks of two units are never in one task
 //   group_of(chunk)   ChunkTasks::group, one for the whole of a unit
 //   cast_of(chunk)    ItemCast
@@ -126,8 +126,8 @@ ChunkTasks tasks_of(const ChunkList& to, const std::vector<i32>& order, UnitOf u
   return out;
 }
 
-// The tensors that the tasks read, as chunks; they become the sources of the tasks. group_of(tensor) is the group
-// of all chunks of a tensor; -1: none.
+// The tensors that the tasks read, as chunks; they become the sources of the tasks. group_of(tensor) is the
+// group of all chunks of a tensor; -1: none.
 template <typename GroupOf>
 std::shared_ptr<const ReadableChunks> read_by(ChunkTasks& tasks, const Store& source,
                                               std::vector<bool> unrounded, i64 groups, GroupOf group_of) {

@@ -1,5 +1,6 @@
-// The jobs of all conversions. Each function chooses the two sides of a ChunkJob, the unit of chunks that one task
-// writes, and the cast of a chunk; the tasks are made of the three in one place (tasks_of() in chunk_jobs.cc):
+// The jobs of all conversions. Each function chooses the two sides of a ChunkJob, the unit of chunks that one
+// task writes, and the cast of a chunk; the tasks are made of the three in one place (tasks_of() in
+// chunk_jobs.cc):
 //
 //   job        from                  to                    a task writes                            reads a source
 //   import     tensors of a model    chunks of a dialect   all chunks that the same tensors feed    once
@@ -46,8 +47,8 @@ ChunkJob export_job(const Store* checkpoint, const KeyTable& keys, const ChunkLi
 //   linear_fc1 of 2 cells   [gate 0-3 | up 0-3 | gate 4-7 | up 4-7]
 //   linear_fc1 of 1 cell    [gate 0-7 | up 0-7]
 //
-// The vocabulary may have other rows on the two sides. Rows that only the result has are zeros; rows that only
-// the source has are padding, which is not wanted.
+// The vocabulary may have other rows on the two sides. Rows that only the result has are zeros; rows that
+// only the source has are padding, which is not wanted.
 struct FusedTables {
   const KeyTable& from;
   const KeyTable& to;
@@ -64,9 +65,10 @@ struct KeyedChunks {
   const KeyTable& keys;
   const ChunkList& chunks;
 };
-// From the chunks of a checkpoint to those that a rank of a run holds. The two tables are of one model; grid, strategy,
-// rows of the vocabulary, and whether fused parameters are whole or in parts may differ. Keys that both sides store alike
-// keep all of their items, also padding. pre: `from` is stored in the files of `checkpoint`.
+// From the chunks of a checkpoint to those that a rank of a run holds. The two tables are of one model; grid,
+// strategy, rows of the vocabulary, and whether fused parameters are whole or in parts may differ. Keys that
+// both sides store alike keep all of their items, also padding. pre: `from` is stored in the files of
+// `checkpoint`.
 ChunkJob gather_job(const Store& checkpoint, const KeyedChunks& from, const KeyedChunks& to);
 
 // From keys of `checkpoint` to the keys of another dialect. Chunks of a group (below 0: none) hold the same

@@ -7,8 +7,8 @@
 
 namespace mckpt::impl {
 
-// Readers that are kept between reads: one for each of the threads, with `bytes` for each of them. A job that was
-// not prepared has one of them.
+// Readers that are kept between reads: one for each of the threads, with `bytes` for each of them. A job that
+// was not prepared has one of them.
 struct ReadMemory {
   int threads = 1;
   i64 bytes = i64{8} << 20;

@@ -28,8 +28,8 @@ class ByteSource;
 // The store outlives this. All functions are thread-safe.
 class ReadableChunks final : public StoreChunks {
  public:
-  // `tensors`: (tensor, key), as for ListedChunks. `unrounded`: by tensor of the store, whether its values are
-  // wanted before they are rounded (io/store/unrounded.h), as float32; empty: of none.
+  // `tensors`: (tensor, key), as for ListedChunks. `unrounded`: by tensor of the store, whether its values
+  // are wanted before they are rounded (io/store/unrounded.h), as float32; empty: of none.
   ReadableChunks(const Store& store, std::span<const std::pair<i32, i32>> tensors,
                  std::vector<bool> unrounded = {});
   ~ReadableChunks() override;

@@ -1,5 +1,5 @@
-// The words at the end of a name, from the module on. The first row that fits decides, but for parameters that
-// the families' tables have whole.
+// The words at the end of a name, from the module on. The first row that fits decides, but for parameters
+// that the families' tables have whole.
 #include "convert/keys/cut_by_name.h"
 
 #include <algorithm>

@@ -61,8 +61,8 @@ class KeyTable {
   // would store them, whatever `cells` says (empty: no key has). Throws kUnaccounted with the names of
   // parameters without a key, kUnknownPartition if the number of cells is needed and not known.
   KeyTable(const ModelMap& map, const RunSetup& setup, Cells cells, const Has& has, const Has& one_cell = {});
-  // The keys under which every parameter has the parts of `split_of`, or is whole, with its parts one after the
-  // other: no item's place depends on the number of cells.
+  // The keys under which every parameter has the parts of `split_of`, or is whole, with its parts one after
+  // the other: no item's place depends on the number of cells.
   using SplitOf = KeySplit (*)(const ModelParameter&);
   KeyTable(const ModelMap& map, const RunSetup& setup, SplitOf split_of);
   ~KeyTable();

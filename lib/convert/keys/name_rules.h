@@ -58,8 +58,9 @@ class FrozenNames {
   bool none_ = false;
 };
 
-// The modules that are FSDP units of a model without a table, under v2. A glob means the outermost modules that it
-// matches; of units of several globs around a parameter the innermost owns it, as that one is sharded first.
+// The modules that are FSDP units of a model without a table, under v2. A glob means the outermost modules
+// that it matches; of units of several globs around a parameter the innermost owns it, as that one is sharded
+// first.
 class UnitModules {
  public:
   UnitModules() = default;

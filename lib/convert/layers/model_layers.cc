@@ -33,8 +33,8 @@ bool is_hybrid(const ModelConfig& model) {
       model.text.layers, [](const LayerSpec& l) { return l.mixer == Mixer::kNone || l.ffn == Ffn::kNone; });
 }
 
-// The number behind "layers." at the front of the name, and what follows it: "3" and "mlp.x" of "layers.3.mlp.x". A number
-// that no model has is a name like any other.
+// The number behind "layers." at the front of the name, and what follows it: "3" and "mlp.x" of
+// "layers.3.mlp.x". A number that no model has is a name like any other.
 std::optional<std::pair<i64, std::string_view>> layer_in(std::string_view name) {
   constexpr std::string_view kLayers = "layers.";
   if (!name.starts_with(kLayers)) return std::nullopt;
@@ -56,8 +56,8 @@ std::vector<std::string_view> decoder_names(const Store& store, DcpDialect diale
   return out;
 }
 
-// The pattern of the model with the groups that the names show: decoder.layers.0.layers.1 is in a group of at least
-// two. Nothing if the names show no group, or others than the model's layers can be in.
+// The pattern of the model with the groups that the names show: decoder.layers.0.layers.1 is in a group of at
+// least two. Nothing if the names show no group, or others than the model's layers can be in.
 std::optional<LayerPattern> pattern_of_names(const Store& store, DcpDialect dialect, const ModelMap& map) {
   std::map<i64, i64> members;  // by item that is a group
   const std::vector<std::string_view> names = decoder_names(store, dialect);
@@ -147,7 +147,8 @@ std::shared_ptr<const LayerPattern> pattern_of_groups(const Store& store, DcpDia
   if (!pattern || !pattern->has_groups() || !is_hybrid(map.model())) return nullptr;
   const LayerForm form = logical ? LayerForm::kLogical : LayerForm::kMember;
   if (!has_form(store, *pattern, form)) return nullptr;
-  // Groups of one layer are numbered as without groups; only their final norm is named otherwise in torch_dist.
+  // Groups of one layer are numbered as without groups; only their final norm is named otherwise in
+  // torch_dist.
   if (has_form(store, *pattern, LayerForm::kFlat) && !(logical && has_norm_of_groups(store))) return nullptr;
   return std::make_shared<const LayerPattern>(std::move(*pattern));
 }

@@ -176,7 +176,8 @@ CheckpointModel::CheckpointModel(std::unique_ptr<Store> store, std::shared_ptr<c
   refuse_unlike_copies(*store_, chunks_->copies(), model_->path);
 }
 
-// A state dict says its groups by names alone. To be compared, it gets the names that layers have without groups.
+// A state dict says its groups by names alone. To be compared, it gets the names that layers have without
+// groups.
 void CheckpointModel::find_groups(KeyNames names) {
   const DcpDialect dialect = dcp_dialect(*store_).value_or(DcpDialect::kPlain);
   const bool named = dialect == DcpDialect::kStateDict || dialect == DcpDialect::kMegatronFsdp;

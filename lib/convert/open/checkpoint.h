@@ -37,8 +37,8 @@ struct RunFacts;
 class CheckpointModel {
  public:
   // For a model that is known. The rows of the vocabulary and the spelling of names are the store's, whatever
-  // `setup` says. `members`: the pattern by whose groups and members the layers are named, where the caller does
-  // not keep it for `setup`.
+  // `setup` says. `members`: the pattern by whose groups and members the layers are named, where the caller
+  // does not keep it for `setup`.
   CheckpointModel(std::unique_ptr<Store> store, std::shared_ptr<const HfModel> model,
                   const CheckpointOptions& options, RunSetup setup = {0, std::nullopt},
                   std::shared_ptr<const LayerPattern> members = nullptr);

@@ -17,7 +17,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Whether a file of the optimizer is lost in which no weight is: files of Megatron's ranks have the two apart.
+// Whether a file of the optimizer is lost in which no weight is: files of Megatron's ranks have the two
+// apart.
 bool is_lost_optimizer(const Store& store, const Finding& f) {
   return store.driver().ranks_apart && f.code == Code::kShardMissing &&
          part_of_path(f.file) == StatePart::kOptimizer;

@@ -1,5 +1,5 @@
-// The shards of torch DCP's Hugging Face writer (io/safetensors/shards.h) that were lost from the end. No file
-// says how many ranks there were or how large a tensor is, so the shards that are left look like a whole
+// The shards of torch DCP's Hugging Face writer (io/safetensors/shards.h) that were lost from the end. No
+// file says how many ranks there were or how large a tensor is, so the shards that are left look like a whole
 // checkpoint; the config.json of the model knows better.
 //
 //   shard-00001...: "lm_head.weight" [27, 24] at [0, 0]   (shard-00002...: [26, 24] at [27, 0], lost)

@@ -63,8 +63,8 @@ void add_axes(ShardFacts& out, const std::string& path, const RunSizes& sizes) {
   add("ep", size_of(sizes.expert_ranks, 1), false);
 }
 
-// Whether the args say that MLPs of the language model are gated. Nothing: they do not tell. Runs with a gated
-// GELU say "swiglu: False" as those with a plain one do; squared ReLU has no gate.
+// Whether the args say that MLPs of the language model are gated. Nothing: they do not tell. Runs with a
+// gated GELU say "swiglu: False" as those with a plain one do; squared ReLU has no gate.
 std::optional<bool> gated_by(const PickleValue& args) {
   auto says = [&](std::string_view name) {
     const PickleValue* flag = arg_of(args, name);
@@ -141,8 +141,8 @@ class MegatronShard {
     return {!*gated_, *gated_};
   }
 
-  // A few models norm the queries, or keys, of all heads at once, and cut these norms as the heads; all others
-  // have norms of one head, whole on every rank. The size tells it where a rank has several heads.
+  // A few models norm the queries, or keys, of all heads at once, and cut these norms as the heads; all
+  // others have norms of one head, whole on every rank. The size tells it where a rank has several heads.
   bool may_be_cut_norm(i64 t) const {
     std::string name(store_.name(t));
     std::size_t at = name.rfind("_layernorm.");
@@ -153,8 +153,8 @@ class MegatronShard {
            !std::ranges::equal(store_.dims(queries), std::array{head_size_});
   }
 
-  // Older releases cut the down projections of latent attention, newer ones have them whole: then as many rows
-  // as the args say.
+  // Older releases cut the down projections of latent attention, newer ones have them whole: then as many
+  // rows as the args say.
   bool may_be_cut_projection(i64 t) const {
     const std::string_view name = store_.name(t);
     auto has = [&](std::string_view module) { return name.find(module) != name.npos; };

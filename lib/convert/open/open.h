@@ -23,7 +23,8 @@ struct RunSetup;
 // Plain values.
 struct OpenAs {
   std::string source{};  // as the user named it
-  // Folder with config.json, accepted damage, files and tables of a model; and how a sharded checkpoint is opened.
+  // Folder with config.json, accepted damage, files and tables of a model; and how a sharded checkpoint is
+  // opened.
   CheckpointOptions how{};
   std::string model_dict{};  // as in OwnModelOptions
   bool with_table = true;    // a model under its own names gets the map of its family
@@ -31,9 +32,10 @@ struct OpenAs {
   int threads = 1;           // that compare tied tensors
 };
 
-// Throws what open_store() throws; kUnknownFormat for a checkpoint of Megatron where a model is asked for, and for
-// a Hugging Face folder where it is not; kNotFound for a folder with a config alone; kUsage for `assets` or
-// `model_dict` of a source that has no use for them; what open_hf_model(), open_own() and open_sharded() throw.
+// Throws what open_store() throws; kUnknownFormat for a checkpoint of Megatron where a model is asked for,
+// and for a Hugging Face folder where it is not; kNotFound for a folder with a config alone; kUsage for
+// `assets` or `model_dict` of a source that has no use for them; what open_hf_model(), open_own() and
+// open_sharded() throw.
 Opened open(const OpenAs& how);
 Opened open(std::unique_ptr<Store> store, const OpenAs& how);
 
@@ -42,8 +44,8 @@ Opened open(std::unique_ptr<Store> store, const OpenAs& how);
 Opened open_table(const OpenAs& how);
 // The same for a store that was opened at the path; null: the path is opened here.
 Opened open_table(std::unique_ptr<Store> store, const OpenAs& how);
-// These take the store. Both throw kUnaccounted, kSourceShape and kContradiction where names, shapes or the config
-// do not agree; openers.h has the other codes of each.
+// These take the store. Both throw kUnaccounted, kSourceShape and kContradiction where names, shapes or the
+// config do not agree; openers.h has the other codes of each.
 Opened open_own(std::unique_ptr<Store> store, const OwnModelOptions& how);
 Opened open_sharded(std::unique_ptr<Store> store, const OpenAs& how);
 // With a model that is known. `setup`: of the run, as far as the checkpoint does not say it.

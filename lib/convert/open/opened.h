@@ -1,12 +1,13 @@
-// Opened: what opening a path gives, whatever its format. Planners, comparisons and commands ask it and not the
-// format.
+// Opened: what opening a path gives, whatever its format. Planners, comparisons and commands ask it and not
+// the format.
 //
 //   Qwen3-0.6B/                      table       tensors of a model with the map that its family's table gives
 //   a safetensors file, FSDP2, verl  own         tensors under the model's own names; no table is needed
 //   fsdp_dtensor, torch_dist, ranks  sharded     keys of Megatron with their model, as a side: keys and chunks
 //   anything, as it is               plain       tensors as the files have them, without a meaning
 //
-// One of the four is set, or none if a model is in memory. A conversion keeps what it opened until it has run.
+// One of the four is set, or none if a model is in memory. A conversion keeps what it opened until it has
+// run.
 #pragma once
 
 #include <memory>
@@ -67,11 +68,11 @@ struct Opened {
   const HfModel* model() const;
   // The files in which the model's own folder has its tensors; nothing where they are not known.
   std::optional<SafetensorsOriginal> original() const;
-  // Config, tokenizer, code; with the table of tensors, unless that is "". Nothing of a model that was made in
-  // memory.
+  // Config, tokenizer, code; with the table of tensors, unless that is "". Nothing of a model that was made
+  // in memory.
   SideFiles assets(std::string_view tensor_table = "") const;
-  // The same with the table of the model's tensors, by which an export finds their names, order and files again.
-  // pre: model() is known.
+  // The same with the table of the model's tensors, by which an export finds their names, order and files
+  // again. pre: model() is known.
   SideFiles assets_with_table() const;
 };
 

@@ -9,8 +9,8 @@
 
 namespace mckpt::impl {
 
-// Throws what open_hf_model() throws, kUnknownAssets, what is wrong with the checkpoint, and what KeyTable and
-// StoredChunks throw.
+// Throws what open_hf_model() throws, kUnknownAssets, what is wrong with the checkpoint, and what KeyTable
+// and StoredChunks throw.
 CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOptions& options);
 
 // Takes the open source. Throws kUnknownFormat for names of Megatron, kUnknownAssets if `complete` and

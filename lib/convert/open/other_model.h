@@ -1,5 +1,5 @@
-// Whether a config.json describes the model that a checkpoint was trained from, by the facts that the run states
-// of it (convert/facts/unlike_args.h):
+// Whether a config.json describes the model that a checkpoint was trained from, by the facts that the run
+// states of it (convert/facts/unlike_args.h):
 //
 //   args of the checkpoint   config.json
 //   num_query_groups 2       num_key_value_heads 4        another model: refused
@@ -19,8 +19,8 @@ struct Finding;
 struct HfModel;
 
 // A wrong number of heads or groups cannot be seen in the shapes: fused queries, keys and values have the
-// same rows, in another order. Throws kContradiction with up to three facts that differ; facts other than sizes
-// become warnings if that code is `accepted`. Returns the warnings.
+// same rows, in another order. Throws kContradiction with up to three facts that differ; facts other than
+// sizes become warnings if that code is `accepted`. Returns the warnings.
 std::vector<Finding> refuse_other_model(const Store& store, const HfModel& model,
                                         std::span<const Code> accepted = {});
 // Adds a fact of what differs from the config.json that is kept with the checkpoint, for `inspect`.

@@ -97,8 +97,8 @@ class Chooser {
   }
 
   // Whether two tensors are one parameter of the model if they have the same bytes. Where the tensors of the
-  // folder are not known, only a head that the config ties is, and an embedding beside the one that encoder and
-  // decoder share.
+  // folder are not known, only a head that the config ties is, and an embedding beside the one that encoder
+  // and decoder share.
   bool may_be_tied(const OwnTensor& copy, const OwnTensor& of) const {
     const Tie tie = tie_of_names(copy.name, of.name);
     if (names_.empty() && listed_.empty())

@@ -49,8 +49,8 @@ struct OwnModelOptions {
   // A model with an adapter of PEFT around it is read as its base with the adapter in it; false: its tensors
   // are those that were saved.
   bool merge_adapter = true;
-  // A head that config.json ties, with values of its own, is refused; true: it is a tensor of the model, and the result
-  // says so.
+  // A head that config.json ties, with values of its own, is refused; true: it is a tensor of the model, and
+  // the result says so.
   bool keep_unlike_heads = false;
   int threads = 1;  // that compare tied tensors
 };

@@ -5,9 +5,9 @@
 //   model.norm.weight     [21] of [61]  at [21]    Shard(0)
 //   model.norm.weight     [64]          the whole  whole
 //
-// A file of FSDP2, verl or accelerate says all of it but for the place of a piece that is not an even cut. The
-// .metadata of its folder describes a .distcp file, and the packing, if it is recognised, tells the mesh. A
-// file of Megatron's ranks has plain tensors: args say the sizes of the grid, the folder is named by the
+// A file of FSDP2, verl or accelerate says all of it but for the place of a piece that is not an even cut.
+// The .metadata of its folder describes a .distcp file, and the packing, if it is recognised, tells the mesh.
+// A file of Megatron's ranks has plain tensors: args say the sizes of the grid, the folder is named by the
 // rank's places in it, and the names of its modules say which dimension is cut (megatron_shard.h).
 #pragma once
 
@@ -38,8 +38,8 @@ struct ShardTensor {
   i64 tensor = 0;
   std::vector<i64> local{};                 // what the file has
   std::optional<std::vector<i64>> whole{};  // nothing: unknown
-  // The place of the file's one box in the whole. Nothing: the file does not tell the place, or it has several
-  // boxes with gaps between them, as a gated MLP or a strided shard has.
+  // The place of the file's one box in the whole. Nothing: the file does not tell the place, or it has
+  // several boxes with gaps between them, as a gated MLP or a strided shard has.
   std::optional<std::vector<i64>> offsets{};
   std::string placements{};  // "Shard(0)", "Replicate, Shard(1)"; kWholeHere; "" where nothing tells
 };

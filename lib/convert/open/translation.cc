@@ -1,5 +1,5 @@
-// torch_dist stores the parts of fused tensors apart, or one after the other as a single rank has them, so its cells
-// are one, whatever grid wrote it.
+// torch_dist stores the parts of fused tensors apart, or one after the other as a single rank has them, so
+// its cells are one, whatever grid wrote it.
 #include "convert/open/translation.h"
 
 #include <algorithm>

@@ -36,10 +36,11 @@ struct Translation {
 // Whether the checkpoint is a state dict whose names become the names of fsdp_dtensor.
 bool gets_names_of_fsdp(const Store& store, KeyNames names);
 
-// Takes the store if its names are others. The views of ranks and of torch_dist set in `setup` what they find; the
-// caller sets the spelling in it if gets_names_of_fsdp(). `run`: facts that the checkpoint or the caller gives of the
-// run that wrote it, in `cells`. `members`: the pattern of a state dict whose layers are in groups; they get the names
-// without groups unless `setup` has it too. Throws what making the views throws.
+// Takes the store if its names are others. The views of ranks and of torch_dist set in `setup` what they
+// find; the caller sets the spelling in it if gets_names_of_fsdp(). `run`: facts that the checkpoint or the
+// caller gives of the run that wrote it, in `cells`. `members`: the pattern of a state dict whose layers are
+// in groups; they get the names without groups unless `setup` has it too. Throws what making the views
+// throws.
 Translation translated(std::unique_ptr<Store>& store, const HfModel& model, RunSetup& setup,
                        const RunSizes& run, KeyTable::Cells cells, const CheckpointOptions& options,
                        const LayerPattern* members);

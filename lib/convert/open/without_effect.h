@@ -1,5 +1,5 @@
-// Settings that say how Megatron's names are read, or how a model's table is: they cannot have an effect where
-// neither is read, and are refused there, so that nobody takes them for followed.
+// Settings that say how Megatron's names are read, or how a model's table is: they cannot have an effect
+// where neither is read, and are refused there, so that nobody takes them for followed.
 //
 //   source_tp, source_etp, path_tp, path_etp     where no side has the names of Megatron
 //   map_file, expert_layout                      where no table of a family is looked at

@@ -1,11 +1,13 @@
-// OptimizerContent: what a save says about each parameter that was trained, without a format. One function fills it
-// for each way in which programs write an optimizer (read_content.h), and the lint asks nothing else (lint.h).
+// OptimizerContent: what a save says about each parameter that was trained, without a format. One function
+// fills it for each way in which programs write an optimizer (read_content.h), and the lint asks nothing else
+// (lint.h).
 //
 //   groups       0: wd_mult 1.0, weight_decay 0.1, lr 0.2      1: wd_mult 0.0, weight_decay 0.0, lr 0.2
 //   parameters   decoder.layers.0.mlp.linear_fc1.weight   [28, 12]   group 0   exp_avg, exp_avg_sq
 //                decoder.final_layernorm.weight           [12]       group 1   exp_avg, exp_avg_sq
 //
-// Where groups list numbers in place of names, and nothing says which parameter has which, the number is the name.
+// Where groups list numbers in place of names, and nothing says which parameter has which, the number is the
+// name.
 #pragma once
 
 #include <map>

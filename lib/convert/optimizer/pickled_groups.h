@@ -44,8 +44,8 @@ std::string numbered_parameter(i64 number);
 // All lists of the store. One that cannot be read is left out: the check of objects reports it.
 std::vector<ReadList> pickled_group_lists(const Store& store);
 
-// Without the rank that an object of rank files has in front: "optim:" of "optim:rank_2:". The tensors of all ranks
-// are joined under such a name. The same text for any other front.
+// Without the rank that an object of rank files has in front: "optim:" of "optim:rank_2:". The tensors of all
+// ranks are joined under such a name. The same text for any other front.
 std::string without_rank(const std::string& front);
 // "mp_rank_*_001/" of "mp_rank_03_001/": each tensor-parallel rank has a part of the same parameters.
 std::string without_tensor_rank(const std::string& front);

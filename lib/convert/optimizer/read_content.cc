@@ -1,5 +1,5 @@
-// A reader gathers groups first, then the tensors of states and weights. Groups are folded by their options where the
-// format has them by parameter.
+// A reader gathers groups first, then the tensors of states and weights. Groups are folded by their options
+// where the format has them by parameter.
 #include "convert/optimizer/read_content.h"
 
 #include <algorithm>
@@ -235,8 +235,9 @@ std::vector<std::vector<std::string>> zero_names(const Store& store) {
   return out;
 }
 
-// The file of the model names the parameters of each group, and each rank's file has the groups. Where ZeRO divides a
-// group further, or DeepSpeed-MoE does, the two have other lengths, and groups are without parameters.
+// The file of the model names the parameters of each group, and each rank's file has the groups. Where ZeRO
+// divides a group further, or DeepSpeed-MoE does, the two have other lengths, and groups are without
+// parameters.
 void gather_zero(const Store& store, Content& content) {
   const std::vector<std::vector<std::string>> names = zero_names(store);
   for (i64 o = 0; o < std::ssize(store.objects()); o++) {
@@ -278,8 +279,8 @@ void gather_zero(const Store& store, Content& content) {
   }
 }
 
-// The groups of torch_dist, of one optimizer or of a chain of them, without parameters. A count of steps that an
-// optimizer has for all is an option of each of its groups.
+// The groups of torch_dist, of one optimizer or of a chain of them, without parameters. A count of steps that
+// an optimizer has for all is an option of each of its groups.
 void gather_common(const Store& store, Content& content) {
   const std::shared_ptr<const PickleValue> common = common_state_of(store);
   const PickleValue* optimizer = common ? common->find("optimizer") : nullptr;

@@ -14,8 +14,8 @@ namespace mckpt::impl {
 class CheckpointModel;
 class Store;
 
-// By the names of the store alone. Reads objects and counts of steps; what cannot be read is left out, because the
-// check of objects reports it. Empty where the store has no optimizer that is known.
+// By the names of the store alone. Reads objects and counts of steps; what cannot be read is left out,
+// because the check of objects reports it. Empty where the store has no optimizer that is known.
 OptimizerContent optimizer_content(const Store& store);
 // By the model, whose names the parameters get.
 OptimizerContent optimizer_content(const CheckpointModel& checkpoint);

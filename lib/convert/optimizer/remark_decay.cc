@@ -13,8 +13,8 @@ namespace {
 constexpr const char* kDecayHelp =
     "Megatron lets matrices decay and neither norms nor biases; a resumed run goes on with these groups";
 
-// Whether weights of the group decay; nothing where no option says so. Megatron computes weight_decay from wd_mult at
-// every step.
+// Whether weights of the group decay; nothing where no option says so. Megatron computes weight_decay from
+// wd_mult at every step.
 std::optional<bool> decays(const TrainedGroup& g) {
   for (const char* option : {"wd_mult", "weight_decay"})
     if (auto at = g.options.find(option); at != g.options.end())

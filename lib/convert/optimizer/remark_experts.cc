@@ -14,8 +14,8 @@ bool is_marked_group(const TrainedGroup& g) {
   return at != g.options.end() && at->second == "True";
 }
 
-// Megatron-FSDP marks no group, whatever is in it. Elsewhere experts have an optimizer of their own where they are
-// divided over ranks, whose groups are all marked.
+// Megatron-FSDP marks no group, whatever is in it. Elsewhere experts have an optimizer of their own where
+// they are divided over ranks, whose groups are all marked.
 void check_parameters(Remarks& to) {
   const TrainedParameters experts = to.where([&](const Trained& p) { return p.group >= 0 && is_expert(p); });
   const bool some = std::ranges::any_of(to.content.groups, is_marked_group);

@@ -13,7 +13,8 @@ namespace {
 constexpr const char* kAloneHelp =
     "the options of one parameter were changed, or parts of two saves are mixed; a resumed run goes on with them";
 
-// Megatron computes a learning rate from what a group has beside it, so groups that are alike there have one rate.
+// Megatron computes a learning rate from what a group has beside it, so groups that are alike there have one
+// rate.
 void check_groups_alike(Remarks& to, const std::string& option) {
   constexpr const char* kDecide[] = {"default_config", "is_decoupled_lr", "lr_mult",
                                      "max_lr",         "min_lr",          "optimizer"};
@@ -53,7 +54,8 @@ bool check_odd_one(Remarks& to, const std::string& option, const TrainedParamete
   return true;
 }
 
-// The embedding and the output layer may have a learning rate of their own; which numbers they have is not known.
+// The embedding and the output layer may have a learning rate of their own; which numbers they have is not
+// known.
 bool may_differ(const Trained& p, std::string_view option) {
   return is_end(p) || (is_numbered(p) && has_part(option, "lr"));
 }

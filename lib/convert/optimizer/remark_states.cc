@@ -13,8 +13,8 @@ namespace {
 constexpr const char* kStatesHelp =
     "a resumed run starts the moments of such a parameter at zero, or stops; `weights_only` takes the weights alone";
 
-// Where groups do not say what was trained. A tower that has no states at all is frozen, and so is most of a model
-// beside an adapter.
+// Where groups do not say what was trained. A tower that has no states at all is frozen, and so is most of a
+// model beside an adapter.
 void check_unlisted(Remarks& to, const TrainedParameters& trained) {
   auto tower = [](const Trained& p) { return p.name.substr(0, p.name.find('.')); };
   std::set<std::string> trained_towers;

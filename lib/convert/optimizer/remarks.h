@@ -1,6 +1,7 @@
-// Remarks: the content that is looked at and the findings so far, with words that all parts of the lint use. Every question is
-// about parameters that are alike: of one kind (vectors, matrices), or of one class, whose names differ in the numbers of
-// layers and experts alone. A run that decides something on purpose decides it for all of these.
+// Remarks: the content that is looked at and the findings so far, with words that all parts of the lint use.
+// Every question is about parameters that are alike: of one kind (vectors, matrices), or of one class, whose
+// names differ in the numbers of layers and experts alone. A run that decides something on purpose decides it
+// for all of these.
 #pragma once
 
 #include <functional>

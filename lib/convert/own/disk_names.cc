@@ -23,8 +23,8 @@ std::string filled(std::string_view before, std::string_view pattern, i64 expert
   return cat(before, pattern.substr(0, at), expert, pattern.substr(at + 3));
 }
 
-// Adds the tensors of one stack; false if the rule is for other names. `moe`: of the model, zeros if it is not
-// known.
+// Adds the tensors of one stack; false if the rule is for other names. `moe`: of the model, zeros if it is
+// not known.
 bool add_stack(std::vector<PiecedTensor>& out, const Store& store, i64 tensor, std::string_view name,
                const StackRule& rule, const MoeConfig& moe) {
   if (!name.ends_with(rule.stack)) return false;

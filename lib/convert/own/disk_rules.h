@@ -30,8 +30,8 @@ struct DiskRules {
 // The rules of a model; null if it is not known.
 const DiskRules* disk_rules(std::string_view model_type);
 
-// The name on disk; the name itself where no rule fits or `rules` is null. A stack that is split keeps the end
-// of its name.
+// The name on disk; the name itself where no rule fits or `rules` is null. A stack that is split keeps the
+// end of its name.
 std::string name_on_disk(std::string_view name, const DiskRules* rules);
 
 }  // namespace mckpt::impl

@@ -1,6 +1,6 @@
-// A transform is looked for anywhere in a name; of its alternatives the one that begins first counts. At most one
-// transform of tensors applies to a name, and then all of names, one after the other. Tensors that one transform
-// gives one name are its sources together.
+// A transform is looked for anywhere in a name; of its alternatives the one that begins first counts. At most
+// one transform of tensors applies to a name, and then all of names, one after the other. Tensors that one
+// transform gives one name are its sources together.
 #include "convert/own/disk_transforms.h"
 
 #include <algorithm>

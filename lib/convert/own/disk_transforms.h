@@ -21,12 +21,12 @@ struct NamedTensor;
 struct OwnNamesOptions;
 class Store;
 
-// Whether the table has a class of this model_type. `architecture`: the class; another one of the same type takes
-// its place if it is not in the table.
+// Whether the table has a class of this model_type. `architecture`: the class; another one of the same type
+// takes its place if it is not in the table.
 bool has_disk_transforms(std::string_view model_type, std::string_view architecture);
 
-// pre: has_disk_transforms(). Throws kUnknownModel for a tensor that transformers rearranges in a way that is not
-// computed here; kSourceShape if a tensor cannot be divided.
+// pre: has_disk_transforms(). Throws kUnknownModel for a tensor that transformers rearranges in a way that is
+// not computed here; kSourceShape if a tensor cannot be divided.
 DiskTensors transformed_tensors(const Store& store, std::span<const NamedTensor> model,
                                 std::string_view model_type, std::string_view architecture,
                                 const OwnNamesOptions& options);

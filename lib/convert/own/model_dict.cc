@@ -104,8 +104,8 @@ class Choice {
     return two ? nullptr : first;
   }
 
-  // Whether both have all tensors of the model's folder; where that is not known, whether the other one has all
-  // of the first.
+  // Whether both have all tensors of the model's folder; where that is not known, whether the other one has
+  // all of the first.
   bool are_two_models(const Dict& first, const Dict& other) const {
     if (!expected_.empty()) return has_all_expected(first) && has_all_expected(other);
     NameMap<std::string, i64> has;

@@ -5,7 +5,8 @@
 //     '-- a dict with keys of modules --'  ------ beside the model ------
 //
 // If there are several such dicts, the one is taken that has the name of a model, or else that has the
-// tensors of the model's folder. Where two of them have names of models and all tensors of the model, none is.
+// tensors of the model's folder. Where two of them have names of models and all tensors of the model, none
+// is.
 #pragma once
 
 #include <optional>

@@ -54,7 +54,8 @@ bool any_part(const std::string_view (&table)[N], std::string_view name) {
   return found;
 }
 
-// The names of several torch files may begin with a file or a rank, FILE:NAME. Other colons are letters of the name.
+// The names of several torch files may begin with a file or a rank, FILE:NAME. Other colons are letters of
+// the name.
 bool may_name_files(const Store& store) {
   const FormatFamily family = format_family(store.format());
   return (family == FormatFamily::kTorch || family == FormatFamily::kMegatron) &&
@@ -123,12 +124,14 @@ class Sections {
   bool fits_ = false;        // the names are in the model's folder
 };
 
-// By the name alone, where no list says it. Names that a list has not are beside before anything looks at words.
+// By the name alone, where no list says it. Names that a list has not are beside before anything looks at
+// words.
 bool Sections::has_word_beside(const NamedTensor& n) const {
   return listed_.empty() && is_beside_model(n.name);
 }
 
-// A tensor that the model's folder lists is the model's, whatever its name is, and so is one of the other side's.
+// A tensor that the model's folder lists is the model's, whatever its name is, and so is one of the other
+// side's.
 bool Sections::is_beside(i64 tensor, std::string_view name) const {
   if (!listed_.empty()) return !listed_[static_cast<std::size_t>(tensor)];
   return is_beside_model(name) && !options_.expected.contains(without_wrappers(name)) &&

@@ -83,16 +83,16 @@ enum class CommonNames : u8 {
 // `model_dict`: of either side, if it is there.
 CommonNames common_names(const Store& one, const Store& other, const std::string& model_dict = "");
 
-// Names of the model's tensors that would be beside it if they were not in its dict, such as "steps". None if it has
-// no model.
+// Names of the model's tensors that would be beside it if they were not in its dict, such as "steps". None if
+// it has no model.
 std::set<std::string, std::less<>> counters_of_model(const Store& store);
 
-// Whether two checkpoints have the names of one model, without wrappers and without what is beside it; false too if one has
-// no model. `whole`: nothing is beside the model on either side.
+// Whether two checkpoints have the names of one model, without wrappers and without what is beside it; false
+// too if one has no model. `whole`: nothing is beside the model on either side.
 bool are_of_one_model(const Store& one, const Store& other, bool whole);
 
-// Whether two checkpoints have the names of one model, at least as `common` says, in different sections. False too
-// if one has no model.
+// Whether two checkpoints have the names of one model, at least as `common` says, in different sections.
+// False too if one has no model.
 bool differ_in_section(const Store& one, const Store& other, CommonNames common);
 
 }  // namespace mckpt::impl

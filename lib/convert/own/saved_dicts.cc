@@ -1,4 +1,5 @@
-// From planner_data of a DCP folder, from the containers in the pickles of torch files, and from the lists of ZeRO.
+// From planner_data of a DCP folder, from the containers in the pickles of torch files, and from the lists of
+// ZeRO.
 #include "convert/own/saved_dicts.h"
 
 #include "core/base/error.h"

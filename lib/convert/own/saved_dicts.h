@@ -23,11 +23,12 @@ class Store;
 // format, or this checkpoint of it, does not say so of every tensor.
 std::vector<std::string_view> saved_dicts(const Store& store);
 
-// By tensor, whether the files list it as the model's, whatever its name is. Empty if the format has no such list.
+// By tensor, whether the files list it as the model's, whatever its name is. Empty if the format has no such
+// list.
 std::vector<bool> listed_of_model(const Store& store);
 
-// The paths of a DCP folder's items, as dcp_paths(); nothing also where they contradict the names, which others
-// report.
+// The paths of a DCP folder's items, as dcp_paths(); nothing also where they contradict the names, which
+// others report.
 std::optional<DcpPaths> saved_paths(const Store& store);
 
 }  // namespace mckpt::impl

@@ -15,8 +15,8 @@ namespace mckpt::impl {
 
 class Store;
 
-// By the dicts that were saved, where a DCP folder has them in planner_data; else, and where all is in one dict,
-// by the names. Plain values.
+// By the dicts that were saved, where a DCP folder has them in planner_data; else, and where all is in one
+// dict, by the names. Plain values.
 class SavedStates {
  public:
   explicit SavedStates(const Store& store);

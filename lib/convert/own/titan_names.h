@@ -4,9 +4,9 @@
 //   layers.1.attention_norm.weight                          model.layers.1.input_layernorm.weight
 //   layers.1.moe.routed_experts.inner_experts.w2_EDF  -->   model.layers.1.mlp.experts.0.down_proj.weight ...
 //
-// Its Llama 3 and Muse Glimmer turn pairs of neighbouring rows of queries and keys, transformers the two halves
-// of a head, so these rows have another order: row h * d + 2 i + j of torchtitan is row h * d + j * d / 2 + i
-// on disk. The names are in titan_tables.h.
+// Its Llama 3 and Muse Glimmer turn pairs of neighbouring rows of queries and keys, transformers the two
+// halves of a head, so these rows have another order: row h * d + 2 i + j of torchtitan is row h * d + j * d
+// / 2 + i on disk. The names are in titan_tables.h.
 #pragma once
 
 #include <span>
@@ -37,12 +37,12 @@ struct TitanTensors {
   std::string model;               // "llama3", "qwen3"
 };
 
-// Whether the names are torchtitan's, or those that torchtitan has from the authors of the model. Models that no
-// table has are among them.
+// Whether the names are torchtitan's, or those that torchtitan has from the authors of the model. Models that
+// no table has are among them.
 bool is_of_titan(std::span<const NamedTensor> model);
 
-// pre: is_of_titan(). Throws kUnknownModel if torchtitan's names of this model are not known, kUnknownAssets if
-// a number is needed that no config states, kUnaccounted for names that are not in the table and for parts
+// pre: is_of_titan(). Throws kUnknownModel if torchtitan's names of this model are not known, kUnknownAssets
+// if a number is needed that no config states, kUnaccounted for names that are not in the table and for parts
 // that are missing, kSourceShape, and kAmbiguousLayout for experts that may be transposed.
 TitanTensors titan_tensors(const Store& store, std::span<const NamedTensor> model, const TitanConfig& config);
 

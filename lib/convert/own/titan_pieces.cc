@@ -52,8 +52,8 @@ void TitanPieces::add_turned(i64 t, std::string name, i64 heads) {
 }
 
 // Head h of the new tensor is head (h / each) * stride + h % each + first_head of the old one: of queries in
-// the picture of the header 4 of every 6 heads, of keys the fifth. With `pairs` even rows of a head come before
-// odd ones.
+// the picture of the header 4 of every 6 heads, of keys the fifth. With `pairs` even rows of a head come
+// before odd ones.
 void TitanPieces::add_heads(i64 t, std::string name, i64 heads, i64 first_head, i64 stride, i64 each,
                             bool pairs) {
   const i64 d = numbers_.head_dim;

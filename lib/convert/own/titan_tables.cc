@@ -92,8 +92,8 @@ constexpr Row kGptOss[] = {
     {"moe.tokens_per_expert_E", "", Move::kNone},
 };
 
-// All vision towers of torchtitan have these modules in a layer. `of`: of attn.proj, the two norms and the two
-// linear modules.
+// All vision towers of torchtitan have these modules in a layer. `of`: of attn.proj, the two norms and the
+// two linear modules.
 using TowerQkv = std::array<Row, 3>;
 constexpr std::array<Row, 8> tower_layer(const TowerQkv& qkv, const std::array<std::string_view, 5>& of) {
   return {qkv[0],

@@ -1,5 +1,6 @@
-// The models of torchtitan whose names are known: what torchtitan calls a tensor, and what the model's Hugging
-// Face folder has for it. A new spelling is a row; a new model is a line of titan_models() and its rows.
+// The models of torchtitan whose names are known: what torchtitan calls a tensor, and what the model's
+// Hugging Face folder has for it. A new spelling is a row; a new model is a line of titan_models() and its
+// rows.
 //
 // Where torchtitan's own to_hf() writes names that no release of the model has (the stacks of gpt_oss and of
 // qwen3_5_moe), the row follows the releases (docs/formats/own_names.md).
@@ -28,9 +29,9 @@ enum class TitanMove : u8 {
   kLeft,       // a buffer that no folder of this model has, and whose values training found
 };
 
-// One name behind the front of its group, and what the folder has behind its own front. A sign stands for a word
-// of several: * for weight and bias, # for the matrices of a gated module, which are w1, w3 and w2 in torchtitan
-// and gate, up and down in the folder.
+// One name behind the front of its group, and what the folder has behind its own front. A sign stands for a
+// word of several: * for weight and bias, # for the matrices of a gated module, which are w1, w3 and w2 in
+// torchtitan and gate, up and down in the folder.
 struct TitanRow {
   std::string_view titan, disk;
   TitanMove move = TitanMove::kCopy;

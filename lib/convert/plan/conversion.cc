@@ -45,7 +45,8 @@ void note_shared(Planned& planned, const Store& store, const std::vector<i64>& t
 
 namespace {
 
-// A config.json beside safetensors files names one of them, or none: transformers loads the file that it names.
+// A config.json beside safetensors files names one of them, or none: transformers loads the file that it
+// names.
 void name_written_weights(Planned& planned) {
   const auto written = [&](std::string_view name) {
     return std::ranges::find(planned.files, name, &OutputFile::name) != planned.files.end();

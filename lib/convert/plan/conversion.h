@@ -99,7 +99,8 @@ void note_shared(Planned& planned, const Store& store, const std::vector<i64>& t
 void add_beside(Planned& planned, FsdpFolder::Beside beside);
 
 // Plans every task with `threads` threads and sets the account; with `by_tensor` also that tensor by tensor.
-// `stop`: asked before each task; true ends the proof. Throws kNotTiled, kUnproved, kInterrupted, what tasks throw.
+// `stop`: asked before each task; true ends the proof. Throws kNotTiled, kUnproved, kInterrupted, what tasks
+// throw.
 void prove(Conversion& conversion, int threads, bool by_tensor = false, std::function<bool()> stop = {});
 
 }  // namespace mckpt::impl

@@ -32,7 +32,8 @@ ProofInput export_proof(const KeyTable& keys, const HfLayout& hf);
 bool is_constant(const ModelParameter& p);
 // Says which parameters no tensor of the model has, where there are any.
 void note_constants(const KeyTable& keys, Notes& notes);
-// Says which sizes of the model the grid pads or leaves idle, and in the details what a training run has to be told.
+// Says which sizes of the model the grid pads or leaves idle, and in the details what a training run has to
+// be told.
 void note_sizes(const ModelMap& map, const RunSetup& run, const Grid& grid, Notes& notes, Notes& details);
 // The proof of a gather_job() between two sharded checkpoints of one model.
 ProofInput gather_proof(const KeyTable& from, const DcpLayout& layout);

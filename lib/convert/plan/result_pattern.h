@@ -1,5 +1,5 @@
-// The layer pattern of the run that a result is for. Layers, groups and MTP parts stay as the source has them.
-// The pipes follow the pipeline of the result; files and args follow the pipes:
+// The layer pattern of the run that a result is for. Layers, groups and MTP parts stay as the source has
+// them. The pipes follow the pipeline of the result; files and args follow the pipes:
 //
 //   source  [*-]M|[*E]M   pp 2      result  [*-]|M|[*E]|M   pp 4
 //                                           [*-]M[*E]M      pp 1

@@ -7,8 +7,8 @@ namespace mckpt::impl {
 
 class Store;
 
-// Throws kBadGrid for less than one rank, and for more than the source has rows to divide among them: 1,024 ranks are
-// always allowed, and never more than 65,536.
+// Throws kBadGrid for less than one rank, and for more than the source has rows to divide among them: 1,024
+// ranks are always allowed, and never more than 65,536.
 void refuse_many_ranks(i64 ranks, const Store& source);
 
 }  // namespace mckpt::impl

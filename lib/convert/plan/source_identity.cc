@@ -14,8 +14,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Which bytes of which file are whose. Some formats say so in a file that is none of the store's: with another
-// .metadata the same files are another checkpoint.
+// Which bytes of which file are whose. Some formats say so in a file that is none of the store's: with
+// another .metadata the same files are another checkpoint.
 std::string table_digest(const Store& store) {
   Sha256 sha;
   auto add = [&](std::string_view text) {

@@ -1,11 +1,11 @@
-// Target: one kind of result, and plan(), which makes a conversion of an opened source and a target. The frame of
-// planning is written here once:
+// Target: one kind of result, and plan(), which makes a conversion of an opened source and a target. The
+// frame of planning is written here once:
 //
 //   opened  -->  make(opened) = target  -->  sources, sums, damage and notes of both  -->  identity  -->  Conversion
 //
-// A target is made of the opened source and its options. Its constructor lays the result out: from there on all
-// sizes are final. It pairs the chunks of the two sides (job), says what the proof may expect, and keeps the
-// layout. When the data are written, the target writes the frame: every byte that is not of a tensor.
+// A target is made of the opened source and its options. Its constructor lays the result out: from there on
+// all sizes are final. It pairs the chunks of the two sides (job), says what the proof may expect, and keeps
+// the layout. When the data are written, the target writes the frame: every byte that is not of a tensor.
 #pragma once
 
 #include <functional>
@@ -48,8 +48,8 @@ struct TargetIdentity {
 class Target : public Planned {
  public:
   virtual ~Target() = default;
-  // The order matters: the file by which a reader recognizes a complete checkpoint is written last. Throws what
-  // writing throws.
+  // The order matters: the file by which a reader recognizes a complete checkpoint is written last. Throws
+  // what writing throws.
   virtual void write_frame(const FramePlace& to) const = 0;
   // Whether the frame of a single file has sums of its data.
   virtual bool has_sums_of_data() const { return false; }

@@ -1,4 +1,5 @@
-// Looks for the parameter on one rank of each cell, then asks the layout of that cell for the items of every rank.
+// Looks for the parameter on one rank of each cell, then asks the layout of that cell for the items of every
+// rank.
 #include "convert/rank/fused_parameter.h"
 
 #include <map>

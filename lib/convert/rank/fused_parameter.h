@@ -23,8 +23,8 @@ struct FusedParameter {
   Notes notes{};   // of opening the model
 };
 
-// `choice` chooses one parameter by its name, or by its key before it is taken apart. Throws kNoSuchTensor for none,
-// kUsage for several or for one that is not fused; what opening the model and FsdpLayout throw.
+// `choice` chooses one parameter by its name, or by its key before it is taken apart. Throws kNoSuchTensor
+// for none, kUsage for several or for one that is not fused; what opening the model and FsdpLayout throw.
 FusedParameter fused_parameter(const std::string& path, const ShareRun& run, const TensorChoice& choice);
 
 }  // namespace mckpt::impl

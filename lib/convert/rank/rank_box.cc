@@ -1,5 +1,5 @@
-// A box gets the coordinates of the rank's cell in place of coordinates of all cells, and rows of its parameter
-// in place of rows of a piece. Its contiguous stretches are then the ranges.
+// A box gets the coordinates of the rank's cell in place of coordinates of all cells, and rows of its
+// parameter in place of rows of a piece. Its contiguous stretches are then the ranges.
 #include "convert/rank/rank_box.h"
 
 #include <algorithm>

@@ -26,8 +26,8 @@ i64 total_bytes(const std::vector<OutputFile>& files) {
   return bytes;
 }
 
-// Refuses a file of weights beside which the files of its folder are another model: no command would read the folder,
-// and programs would load one or the other. The name that programs load first is none.
+// Refuses a file of weights beside which the files of its folder are another model: no command would read the
+// folder, and programs would load one or the other. The name that programs load first is none.
 void refuse_second_model(const std::string& path) {
   const std::string folder = parent_folder(path), name = path.substr(path.rfind('/') + 1);
   if (!is_folder(folder, {})) return;

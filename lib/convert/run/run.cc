@@ -83,10 +83,10 @@ class Copy {
   }
 
  private:
-  // The tasks that an interrupted run finished: their written data are read again and compared with the sums in
-  // the log, and a task whose data are others is done again. The records from which they were made are compared
-  // with their checksums like all others, after these were compared with the checksums of the first run. The tasks
-  // count as done when they have been read.
+  // The tasks that an interrupted run finished: their written data are read again and compared with the sums
+  // in the log, and a task whose data are others is done again. The records from which they were made are
+  // compared with their checksums like all others, after these were compared with the checksums of the first
+  // run. The tasks count as done when they have been read.
   void judge_done(TaskLog& log, Share share, const std::string& folder, WrittenSums& written) {
     for (i64 t = share.first; t < share.end; t++) {
       if (!log.is_done(t)) continue;

@@ -1,5 +1,5 @@
-// StagedResult: where a result is made, and how it gets its name. A result is a folder, which can be gone on with,
-// or a single file, which cannot.
+// StagedResult: where a result is made, and how it gets its name. A result is a folder, which can be gone on
+// with, or a single file, which cannot.
 //
 //   ckpt/.release.mckpt-tmp/__0_0.distcp ...   -- publish() -->   ckpt/release/__0_0.distcp ..., then the tracker
 #pragma once

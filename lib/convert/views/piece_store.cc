@@ -174,9 +174,9 @@ std::optional<PieceStore::Part> PieceStore::part_along(const StorePiece& piece, 
   return out;
 }
 
-// The boxes that the items of a chunk are in the other shape. Behind the last dimension that the chunk has not
-// all of, its items follow each other in both shapes: chunk [0, 0] + [8, 96] of [16, 96] is one stretch of 768
-// items, and [0, 48] + [8, 48] is 8 of 48 items.
+// The boxes that the items of a chunk are in the other shape. Behind the last dimension that the chunk has
+// not all of, its items follow each other in both shapes: chunk [0, 0] + [8, 96] of [16, 96] is one stretch
+// of 768 items, and [0, 48] + [8, 48] is 8 of 48 items.
 std::vector<PieceStore::Part> PieceStore::reshaped(const StorePiece& piece, i64 chunk) const {
   const Chunk c = source().chunk(piece.tensor, chunk);
   std::span<const i64> dims = source().dims(piece.tensor);

@@ -38,10 +38,12 @@ struct StorePiece {
   // pre: no row_step.
   std::vector<i64> to{};
   bool replica = false;  // the same box as an earlier piece's, with the same items
-  // One for each dimension of the tensor, in any order of dimensions: [4, 20, 12] with the first two dimensions
-  // changed has {0, 4, 1, 1, 0}, {0, 20, 1, 0, 0} and {0, 12, 1, 2, 0}. pre: nothing else but `replica` is set.
+  // One for each dimension of the tensor, in any order of dimensions: [4, 20, 12] with the first two
+  // dimensions changed has {0, 4, 1, 1, 0}, {0, 20, 1, 0, 0} and {0, 12, 1, 2, 0}. pre: nothing else but
+  // `replica` is set.
   std::vector<PieceAxis> axes{};
-  // Not items of the tensor but zeros of its type: a box of these sizes, from `to` on. pre: nothing else is set.
+  // Not items of the tensor but zeros of its type: a box of these sizes, from `to` on. pre: nothing else is
+  // set.
   std::vector<i64> zeros{};
   // The tensor in this shape, [16, 96] as [16, 3, 2, 4, 4]. pre: nothing else but `replica` is set.
   std::vector<i64> as{};

@@ -51,8 +51,8 @@ class Error : public std::exception {
   // Adds a note for each line, and one with the number of lines that are left out.
   Error& each_note(std::span<const std::string> lines, std::size_t most = 20);
   Error& help(std::string_view v) { return set(help_, v); }
-  // The system could not do at this moment what it was asked for, whatever is in the file: the same step may succeed when
-  // it is repeated, such as a read of a disk that was gone.
+  // The system could not do at this moment what it was asked for, whatever is in the file: the same step may
+  // succeed when it is repeated, such as a read of a disk that was gone.
   Error& of_the_moment(bool v = true) {
     of_the_moment_ = v;
     return *this;

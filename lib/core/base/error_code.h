@@ -1,4 +1,5 @@
-// Every error code: its number from error_numbers.inc; its exit status, title and explanation from error_codes.inc.
+// Every error code: its number from error_numbers.inc; its exit status, title and explanation from
+// error_codes.inc.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Characters of which a terminal or a page shows nothing: controls of the writing direction, marks without width, tags.
-// With them two names look alike, or one reads in another order than it is written; they are shown as escapes.
+// Characters of which a terminal or a page shows nothing: controls of the writing direction, marks without
+// width, tags. With them two names look alike, or one reads in another order than it is written; they are
+// shown as escapes.
 #pragma once
 
 #include "core/base/int.h"

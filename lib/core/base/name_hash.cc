@@ -24,8 +24,8 @@ Key draw_key() {
 
 const Key kKey = draw_key();
 
-// pre: at most 8 bytes. Missing bytes are 0; the length is hashed too, so "a" and "a\0" differ. An empty name may
-// have no address, which memcpy does not take.
+// pre: at most 8 bytes. Missing bytes are 0; the length is hashed too, so "a" and "a\0" differ. An empty name
+// may have no address, which memcpy does not take.
 u64 load(const char* from, std::size_t bytes) {
   u64 v = 0;
   if (bytes > 0) std::memcpy(&v, from, bytes);

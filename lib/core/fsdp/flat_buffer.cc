@@ -57,7 +57,8 @@ i64 chunk_of_v1(const FlatBuffer& b) {
   return chunk;
 }
 
-// The least common multiple of all rows, or of blocks of them, so that every boundary of chunks is between these.
+// The least common multiple of all rows, or of blocks of them, so that every boundary of chunks is between
+// these.
 i64 chunk_of_v2(const FlatBuffer& b, i64 block_rows) {
   i64 chunk = 1;
   for (const PackedParameter& p : b.parameters)

@@ -4,9 +4,9 @@
 //   parts    |WWWWWWWWWWWWWWWWWWWW|VVVVVVVVVVVVVVVVVVVV|      fc1 [10, 4]: W is [0, 20), V is [20, 40)
 //   ranks    |0000000000000000|1111111111111111|22222222|    rank 1 has [16, 32): W [16, 20) and V [20, 32)
 //
-// An optimizer whose states are plain tensors knows the rank's own number of items alone. Cut by that number, as
-// Megatron did before PR 4423, the parts of rank 1 are [0, 8) and [8, 16): it has items of neither, and nothing of
-// its states is saved; rank 0 saves its own W [8, 16) as V.
+// An optimizer whose states are plain tensors knows the rank's own number of items alone. Cut by that number,
+// as Megatron did before PR 4423, the parts of rank 1 are [0, 8) and [8, 16): it has items of neither, and
+// nothing of its states is saved; rank 0 saves its own W [8, 16) as V.
 #pragma once
 
 #include <string>

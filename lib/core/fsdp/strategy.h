@@ -11,7 +11,8 @@ namespace mckpt::impl {
 enum class Engine : u8 { kV1, kV2 };
 // The values that Megatron-FSDP shards over the ranks; v2 packs in the same way for all strategies.
 enum class Strategy : u8 { kNoShard, kOptim, kOptimGrads, kOptimGradsParams };
-// The strategies of v1 with FSDP units. megatron-core 0.19.2: optim_grads_params only; later: all but no_shard.
+// The strategies of v1 with FSDP units. megatron-core 0.19.2: optim_grads_params only; later: all but
+// no_shard.
 enum class UnitScope : u8 { kFullShardOnly, kAllSharded };
 
 std::string_view engine_name(Engine engine);        // "v1"

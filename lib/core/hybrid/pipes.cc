@@ -1,6 +1,6 @@
-// Segments are ranges of items, each known by the item behind its last one. The most layers that a segment needs
-// are found first, by halving; then each segment takes the number of layers nearest to its share of those that
-// are left, as far as the segments behind it can take the rest.
+// Segments are ranges of items, each known by the item behind its last one. The most layers that a segment
+// needs are found first, by halving; then each segment takes the number of layers nearest to its share of
+// those that are left, as far as the segments behind it can take the rest.
 #include "core/hybrid/pipes.h"
 
 #include <algorithm>

@@ -17,8 +17,8 @@ struct Spelling;
 // The word of spelling_of() for usual names, which is given alone: for a checkpoint that would keep its own.
 inline constexpr std::string_view kUsualWord = "usual";
 
-// The name behind a layer of that kind in this spelling, whichever spelling `rest` has. A name that no row of the
-// table has stays.
+// The name behind a layer of that kind in this spelling, whichever spelling `rest` has. A name that no row of
+// the table has stays.
 std::string spelled_rest(std::string_view rest, LayerKind kind, const Spelling& spelling);
 
 // Whether any norm has the name of a module of its own.

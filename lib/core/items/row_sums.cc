@@ -1,6 +1,6 @@
-// Four rows at a time, so that the sum is loaded and stored once for four products; a compiler makes vectors of it. The
-// sums of a block of columns are made apart from `out`: where rows and `out` are a multiple of a page apart, a processor
-// takes each store for one into the next load, and waits for it.
+// Four rows at a time, so that the sum is loaded and stored once for four products; a compiler makes vectors
+// of it. The sums of a block of columns are made apart from `out`: where rows and `out` are a multiple of a
+// page apart, a processor takes each store for one into the next load, and waits for it.
 #include "core/items/row_sums.h"
 
 #include <algorithm>

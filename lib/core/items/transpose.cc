@@ -4,8 +4,8 @@
 //   16-bit items     an 8 x 8 block is 8 vectors: three rounds of interleaving turn it
 //   32-bit items     4 x 4 block, two rounds
 //
-// With from_step 2, every other column is picked out of two vectors when they are loaded. With a to_step other
-// than 1, the transposed tile is first written to a buffer. Distances in this file are bytes.
+// With from_step 2, every other column is picked out of two vectors when they are loaded. With a to_step
+// other than 1, the transposed tile is first written to a buffer. Distances in this file are bytes.
 #include "core/items/transpose.h"
 
 #include <algorithm>

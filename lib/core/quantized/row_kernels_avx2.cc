@@ -12,8 +12,9 @@
 
 #include "core/quantized/row_code.h"
 
-// Compilers do not clear the upper halves of registers behind functions of this attribute; code for older processors is
-// several times slower where they are not clear, so that each kernel ends with _mm256_zeroupper().
+// Compilers do not clear the upper halves of registers behind functions of this attribute; code for older
+// processors is several times slower where they are not clear, so that each kernel ends with
+// _mm256_zeroupper().
 #define MCKPT_AVX2 __attribute__((target("avx2,f16c")))
 
 namespace mckpt::impl {

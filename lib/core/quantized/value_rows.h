@@ -6,7 +6,8 @@
 
 namespace mckpt::impl {
 
-// Values are widened to fp32 in pieces of this many, which stay in the first cache; even, as two nibbles share a byte.
+// Values are widened to fp32 in pieces of this many, which stay in the first cache; even, as two nibbles
+// share a byte.
 inline constexpr i64 kPieceItems = 256;
 
 // Values [column, column + items) of a row as fp32. pre: items <= kPieceItems.

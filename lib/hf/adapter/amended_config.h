@@ -18,8 +18,8 @@ struct AmendedConfig {
   bool any() const { return vocab || untied; }
 };
 
-// The config with what is amended, as text and among the files of a result: every other byte of the text stays
-// as it was.
+// The config with what is amended, as text and among the files of a result: every other byte of the text
+// stays as it was.
 std::string amended(std::string_view config_json, const AmendedConfig& how);
 void amend(SideFiles& files, const AmendedConfig& how);
 

@@ -1,5 +1,5 @@
-// Names are taken apart once: what is in front of PEFT's own prefix, whether the tensor is of the adapter, and
-// its name in a folder.
+// Names are taken apart once: what is in front of PEFT's own prefix, whether the tensor is of the adapter,
+// and its name in a folder.
 #include "hf/adapter/wrapped_model.h"
 
 #include <algorithm>
@@ -134,8 +134,8 @@ std::string folder_of(const Store& store) {
              : store.root().substr(0, std::min(store.root().size(), store.root().rfind('/')));
 }
 
-// verl's lora_train_meta.json: {"r": 8, "lora_alpha": 16, "task_type": "CAUSAL_LM"}. Whatever else is in it counts as in
-// the config of an adapter.
+// verl's lora_train_meta.json: {"r": 8, "lora_alpha": 16, "task_type": "CAUSAL_LM"}. Whatever else is in it
+// counts as in the config of an adapter.
 LoraConfig of_train_meta(const std::string& text) {
   const JsonValue meta = parse_config(text);
   const bool names_kind = !meta.is(JsonType::kObject) || meta.find("peft_type");

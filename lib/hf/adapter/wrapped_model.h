@@ -31,9 +31,9 @@ bool is_adapter_alone(const Store& store);
 LoraConfig config_beside(const Folder& folder);
 
 // The model with the adapter in it, under the names of the base; what is beside the model stays. A store that
-// is not a wrapped model is returned as it is. `facts`: of the model's config.json; its names are those in memory, as the
-// wrapped ones are. Throws what config_beside() and AdaptedStore throw; kUnsupportedTensor for several adapters,
-// kNotFound for an adapter alone.
+// is not a wrapped model is returned as it is. `facts`: of the model's config.json; its names are those in
+// memory, as the wrapped ones are. Throws what config_beside() and AdaptedStore throw; kUnsupportedTensor for
+// several adapters, kNotFound for an adapter alone.
 std::unique_ptr<Store> unwrapped_model(std::unique_ptr<Store> store, const BaseFacts& facts);
 
 // The tensors of an adapter alone, under the names of a folder of PEFT.

@@ -1,5 +1,5 @@
-// The config.json of a result, among the files beside its tensors: a copy of the source's, or a text where an entry is
-// another one.
+// The config.json of a result, among the files beside its tensors: a copy of the source's, or a text where an
+// entry is another one.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@ namespace mckpt::impl {
 
 struct SideFiles;
 
-// The text as it will be written; "" if the result has no config.json. Throws what reading the source's throws.
+// The text as it will be written; "" if the result has no config.json. Throws what reading the source's
+// throws.
 std::string config_text(const SideFiles& files);
 
 // Makes this text the config.json of the result. Returns false, and changes nothing, if it was that before.

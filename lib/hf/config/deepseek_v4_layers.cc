@@ -4,7 +4,8 @@
 //   "layer_types" and "compress_rates"            the same, as transformers writes it
 //   "num_hash_layers": 3, or "mlp_layer_types"    the first layers
 //
-// Layers with a table are ModelConfig::layer_sizes[0]. Layers for prediction, whose ratios follow in the list, have a window.
+// Layers with a table are ModelConfig::layer_sizes[0]. Layers for prediction, whose ratios follow in the
+// list, have a window.
 #include <algorithm>
 
 #include "core/base/error.h"

@@ -16,8 +16,9 @@ namespace {
 constexpr std::string_view kTypes[] = {"float32",       "float16",       "bfloat16",      "float64",
                                        "torch.float32", "torch.float16", "torch.bfloat16"};
 
-// Calls visit(begin, end) for each value of `dtype` or `torch_dtype` that says the type of weights: of the object, and
-// of parts of the model, which are called *_config; the type in which a quantised model computes is none.
+// Calls visit(begin, end) for each value of `dtype` or `torch_dtype` that says the type of weights: of the
+// object, and of parts of the model, which are called *_config; the type in which a quantised model computes
+// is none.
 template <typename Visit>
 void each_type_of(std::string_view text, std::size_t object, Visit& visit) {
   JsonText(text).each_member(object, [&](std::string_view key, std::size_t begin, std::size_t end) {

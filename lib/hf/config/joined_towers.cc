@@ -1,5 +1,5 @@
-// Towers that join squares of patches in front of the projector: of InternVL, Llama 4 and Muse Glimmer. An entry
-// that transformers leaves out of a config has the default of its class (transformers 5.23).
+// Towers that join squares of patches in front of the projector: of InternVL, Llama 4 and Muse Glimmer. An
+// entry that transformers leaves out of a config has the default of its class (transformers 5.23).
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/config/fields.h"

@@ -25,9 +25,9 @@ Error wrong_length(const ConfigFields& c, std::string_view key, i64 layers, i64 
   return c.error(key, "does not have one entry for each layer").expected(layers).found(found);
 }
 
-// One of two answers for each layer: 0 or 1 under `flags`, as releases have it, or one of two words under `words`, as
-// transformers writes it. Where both are there, the words are: transformers keeps the flags that it once read, builds
-// the model by the words, and saves both.
+// One of two answers for each layer: 0 or 1 under `flags`, as releases have it, or one of two words under
+// `words`, as transformers writes it. Where both are there, the words are: transformers keeps the flags that
+// it once read, builds the model by the words, and saves both.
 struct TwoKinds {
   std::string_view flags, words, zero, one;
 };
@@ -62,8 +62,9 @@ std::vector<bool> kinds_of_layers(const ConfigFields& c, const TwoKinds& kinds, 
 
 // ---- Step-3.5
 
-// Whether each layer, those for prediction behind the decoder's too, is a sliding one. The list of a release goes on with
-// the layers for prediction, or `mtp_layer_types` has those; a layer that is in no list has full attention.
+// Whether each layer, those for prediction behind the decoder's too, is a sliding one. The list of a release
+// goes on with the layers for prediction, or `mtp_layer_types` has those; a layer that is in no list has full
+// attention.
 std::vector<bool> step_sliding(const ConfigFields& c, const ModelConfig& m, i64 layers) {
   std::vector<std::string> types;
   if (c.has("layer_types")) types = c.texts("layer_types");
@@ -78,8 +79,8 @@ std::vector<bool> step_sliding(const ConfigFields& c, const ModelConfig& m, i64 
   return sliding;
 }
 
-// transformers writes the number of heads alone, which is all that differs. The entries of another kind of layer are not
-// read, as Megatron-Bridge does not.
+// transformers writes the number of heads alone, which is all that differs. The entries of another kind of
+// layer are not read, as Megatron-Bridge does not.
 TowerConfig step_sliding_sizes(const ConfigFields& c, const TowerConfig& full) {
   constexpr std::string_view kOther = "attention_other_setting", kHeads = "num_sliding_attention_heads";
   TowerConfig t = full;
@@ -100,7 +101,8 @@ TowerConfig step_sliding_sizes(const ConfigFields& c, const TowerConfig& full) {
   return t;
 }
 
-// The layers with experts as a text, "3,4,5", or as a list. Numbers beyond the decoder are of layers that have none.
+// The layers with experts as a text, "3,4,5", or as a list. Numbers beyond the decoder are of layers that
+// have none.
 std::vector<i64> step_sparse_layers(const ConfigFields& c, i64 layers) {
   constexpr std::string_view kKey = "moe_layers_enum";
   std::vector<i64> out;
@@ -134,7 +136,8 @@ std::vector<i64> step_sparse_layers(const ConfigFields& c, i64 layers) {
   return out;
 }
 
-// Layers for prediction are dense. On a later pipeline stage Megatron looks for their kind at another place of the list.
+// Layers for prediction are dense. On a later pipeline stage Megatron looks for their kind at another place
+// of the list.
 void read_step_depths(const std::vector<bool>& sliding, i64 layers, MtpConfig& mtp) {
   for (std::size_t n = static_cast<std::size_t>(layers); n < sliding.size(); n++)
     mtp.sizes_of_depths.push_back(sliding[n] ? kSlidingSizes : 0);

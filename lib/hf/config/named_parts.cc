@@ -44,8 +44,8 @@ void one_feature_layer(const ConfigFields& c, ModelConfig&, i64) {
     throw c.unsupported("vision_feature_layer", "is not one layer").found(layer->summary());
 }
 
-// transformers' class makes the layers of the number in sliding_window_pattern if the config does not list them, which
-// it cannot do without windows: no program has such a model.
+// transformers' class makes the layers of the number in sliding_window_pattern if the config does not list
+// them, which it cannot do without windows: no program has such a model.
 void need_exaone_layers(const ConfigFields& c, ModelConfig&, i64) {
   if (c.has("layer_types")) return;
   const JsonValue* every = c.find("sliding_window_pattern");

@@ -4,8 +4,8 @@
 //                                                                  say indexed_ or qwen_sparse_attention
 //   "ple_layer_ids": [1, 3]                                       layers 0 and 2
 //
-// Each head of each table has a prime number of rows, the next ones from ngram_vocab_size_base on; a table has
-// the rows of its heads, filled up to a multiple. 4 heads, base 50, filled up to multiples of 4:
+// Each head of each table has a prime number of rows, the next ones from ngram_vocab_size_base on; a table
+// has the rows of its heads, filled up to a multiple. 4 heads, base 50, filled up to multiples of 4:
 //
 //   layer 0   53 + 59 + 61 + 67 = 240 rows
 //   layer 2   71 + 73 + 79 + 83 = 306, so 308 rows

@@ -1,5 +1,5 @@
-// The integers of a config.json by where they are: "vocab_size", "vision_config.num_attention_heads". For rules
-// that name an entry of any config, whether a table knows its model or not.
+// The integers of a config.json by where they are: "vocab_size", "vision_config.num_attention_heads". For
+// rules that name an entry of any config, whether a table knows its model or not.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,7 @@
 // Reads the entries that only the args of a run state. The configs of models with towers have them in
-// "text_config" or "llm_config", some of them at the top. transformers 5 puts everything about rotary embeddings in
-// "rope_parameters"; older versions have "rope_theta" at the top and the stretching in "rope_scaling".
+// "text_config" or "llm_config", some of them at the top. transformers 5 puts everything about rotary
+// embeddings in "rope_parameters"; older versions have "rope_theta" at the top and the stretching in
+// "rope_scaling".
 #include "hf/config/run_entries.h"
 
 #include <algorithm>
@@ -14,8 +15,9 @@
 namespace mckpt::impl {
 namespace {
 
-// The entries that transformers' class has where config.json has none. `percent` and `rotated` count wherever nothing
-// else says them; the others are of an object, which counts where the config has none, with its own base.
+// The entries that transformers' class has where config.json has none. `percent` and `rotated` count wherever
+// nothing else says them; the others are of an object, which counts where the config has none, with its own
+// base.
 struct DefaultRope {
   std::string_view model_type;  // without "_text" behind it
   double percent = 0;

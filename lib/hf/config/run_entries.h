@@ -5,8 +5,8 @@
 //   "num_experts_per_tok": 8                                                                 top_experts 8
 //
 // A number that the config does not give is 0, a text is "": the args then leave the field out, or contain
-// the constant that the family has. Rotary embeddings have the default of transformers' class, if it is one of
-// stretched embeddings or of a part of each head.
+// the constant that the family has. Rotary embeddings have the default of transformers' class, if it is one
+// of stretched embeddings or of a part of each head.
 #pragma once
 
 #include <optional>

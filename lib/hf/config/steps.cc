@@ -19,8 +19,8 @@ std::vector<std::string_view> keys_of(const ConfigStep& step) {
   return keys;
 }
 
-// The flag at the top, or where the top has none the language model's. `either`: the language model's counts also where
-// the top says false, as in classes of transformers whose older configs had the flag there alone.
+// The flag at the top, or where the top has none the language model's. `either`: the language model's counts
+// also where the top says false, as in classes of transformers whose older configs had the flag there alone.
 bool read_tied(const ConfigFields& top, bool either) {
   constexpr std::string_view kTied = "tie_word_embeddings", kText = "text_config";
   const bool above = top.flag_or(kTied, false);

@@ -127,8 +127,9 @@ void read_pixtral(const ConfigFields& top, ModelConfig& m) {
   v.merge = read_merge(top.with_defaults(R"({"spatial_merge_size": 2})"));
 }
 
-// The pooling head that SigLIP can have is not part of these models: Megatron-Bridge builds the tower without it, also where
-// the config does not mention it. Tensors of a head are then read by no parameter, which is refused by their names.
+// The pooling head that SigLIP can have is not part of these models: Megatron-Bridge builds the tower without
+// it, also where the config does not mention it. Tensors of a head are then read by no parameter, which is
+// refused by their names.
 void read_siglip(const ConfigFields& vision, ModelConfig& m) {
   ConfigFields c =
       vision.with_defaults(R"({"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
@@ -226,8 +227,8 @@ void read_ernie_vision(const ConfigFields& vision, ModelConfig& m) {
   v.temporal_merge = c.size("temporal_merge_size");
 }
 
-// Files of the hub say vt_hidden_size and mm_hidden_size, transformers hidden_size and, outside of the tower's object,
-// projection_hidden_size.
+// Files of the hub say vt_hidden_size and mm_hidden_size, transformers hidden_size and, outside of the
+// tower's object, projection_hidden_size.
 void read_moonvit(const ConfigFields& top, ModelConfig& m) {
   ConfigFields c = top.object("vision_config");
   auto number = [&](std::string_view hub, std::string_view key, i64 otherwise) {

@@ -18,8 +18,8 @@ struct TowerKeys {
   std::string_view hidden = "hidden_size", heads = "num_attention_heads", ffn = "intermediate_size";
   std::string_view layers = "num_hidden_layers", head_dim = {};
 };
-// The width, heads and layers of a tower whose MLPs have no gate; a head is width / heads unless the config gives
-// its size.
+// The width, heads and layers of a tower whose MLPs have no gate; a head is width / heads unless the config
+// gives its size.
 void read_sizes(const ConfigFields& c, TowerConfig& t, const TowerKeys& keys = {});
 
 // The tower of Qwen3-VL, Qwen3.5 and Qwen3-Omni, under "vision_config" of `top`. `deepstack`: the family may

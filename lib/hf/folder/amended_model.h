@@ -1,4 +1,5 @@
-// Puts into the numbers of a base's config what its adapter changes: rows of the vocabulary, a head of its own.
+// Puts into the numbers of a base's config what its adapter changes: rows of the vocabulary, a head of its
+// own.
 #pragma once
 
 #include "hf/adapter/amended_config.h"

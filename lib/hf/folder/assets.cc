@@ -48,7 +48,8 @@ std::vector<std::string> names_with_end(const Folder& folder, std::span<const st
 // The chat templates of a tokenizer that has several, as transformers writes them.
 constexpr std::string_view kTemplatesFolder = "additional_chat_templates";
 
-// The voices of Qwen2.5-Omni, a file of torch that is none of weights: transformers loads no model without it.
+// The voices of Qwen2.5-Omni, a file of torch that is none of weights: transformers loads no model without
+// it.
 constexpr std::string_view kVoices = "spk_dict.pt";
 
 // Whether an entry of a folder is an asset, by its name.

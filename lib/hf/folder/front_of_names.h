@@ -21,8 +21,8 @@ class Store;
 inline constexpr const char* kFrontedText =
     "names in the files lack the front model. of the class, or have it once more: read as transformers loads them, under the names of the class";
 
-// The store under the names of the class, whose tensors `expected` lists; null for models that are not of text
-// alone, and where no tensor would get another name, or two the same one. Parts of names decide, so that
+// The store under the names of the class, whose tensors `expected` lists; null for models that are not of
+// text alone, and where no tensor would get another name, or two the same one. Parts of names decide, so that
 // experts may be stored in any form. `base_class`: whether it may be a class without the front.
 std::unique_ptr<Store> with_front_of_class(const std::shared_ptr<const Store>& store,
                                            const std::vector<std::string_view>& expected,

@@ -192,8 +192,8 @@ class Promises {
     return std::ranges::count_if(names, [&](const auto& n) { return !stored_.contains(n.name); });
   }
 
-  // The number of tensors that one side alone has, and of those with another shape. Where a layer is missing, the form
-  // of experts that the store does not have may lack fewer tensors, because it has fewer.
+  // The number of tensors that one side alone has, and of those with another shape. Where a layer is missing,
+  // the form of experts that the store does not have may lack fewer tensors, because it has fewer.
   std::pair<i64, i64> misfit(const Tensors& names) const {
     NameSet<std::string_view> promised;
     for (const KnownTensors::Tensor& t : names) promised.insert(t.name);

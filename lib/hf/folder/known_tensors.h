@@ -1,5 +1,5 @@
-// Which tensors a model's Hugging Face folder has, as far as it is known: what its files list, or what the table of
-// its family promises for the class that config.json names.
+// Which tensors a model's Hugging Face folder has, as far as it is known: what its files list, or what the
+// table of its family promises for the class that config.json names.
 //
 //   model.safetensors.index.json   lm_head.weight, ...              names
 //   headers, mckpt_tensors.json    lm_head.weight [151936, 1024]    names and shapes
@@ -57,12 +57,12 @@ bool has_stacked_experts(const KnownTensors& own);
 // returned for the folder. pre: `store` has the model's own names.
 KnownTensors known_tensors(const ModelFolder& assets, KnownTensors own, const Store& store, Notes& notes);
 
-// The same by the family's table alone, whatever the files of the folder list; empty if no table describes the
-// class. pre: the folder has a `config`.
+// The same by the family's table alone, whatever the files of the folder list; empty if no table describes
+// the class. pre: the folder has a `config`.
 std::vector<KnownTensor> class_tensors(const ModelFolder& folder, const Store& store, Notes& notes);
 
-// A warning of shards of ranks (io/safetensors/shards.h) that nothing judges: the last ones may be lost. `why`: "no
-// config.json is beside it".
+// A warning of shards of ranks (io/safetensors/shards.h) that nothing judges: the last ones may be lost.
+// `why`: "no config.json is beside it".
 std::string unknown_shards(std::string_view why);
 
 // For messages: "no table describes the class LlamaForRewardModel". pre: as above.

@@ -22,8 +22,9 @@ struct ModelParameter;
 // The answer for one store. A value.
 class ListedParameters {
  public:
-  // pre: the store has the names of fsdp_dtensor. `trained`: names that are in the optimizer's lists, or have options
-  // of a group. Reads the tensors that may be the same. Throws kUnknownAssets for a part of a fused parameter, which v2 does not have.
+  // pre: the store has the names of fsdp_dtensor. `trained`: names that are in the optimizer's lists, or have
+  // options of a group. Reads the tensors that may be the same. Throws kUnknownAssets for a part of a fused
+  // parameter, which v2 does not have.
   ListedParameters(const Store& store, const NameSet<std::string>& trained, int threads);
 
   // Marks the parameters. Thread-safe.

@@ -31,7 +31,8 @@ constexpr ClassKind kKinds[] = {
 // Ends of the names of classes with a language head.
 constexpr std::string_view kLanguageModels[] = {"ForCausalLM", "ForConditionalGeneration", "LMHeadModel"};
 
-// Classes of transformers that save a model under other names than the files on the hub, which the tables have.
+// Classes of transformers that save a model under other names than the files on the hub, which the tables
+// have.
 constexpr std::string_view kOtherNames[] = {"Kimi_K25ForConditionalGeneration"};
 
 // "Llama" of LlamaForCausalLM: the name of the family in the names of its classes.

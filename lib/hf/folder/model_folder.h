@@ -44,8 +44,8 @@ struct ModelFolder {
   SideFiles files(const OpenOptions& opening) const;
 };
 
-// A sentence about a fault in config.json that keeps it from being read as a model; "": it is read, or of a model that
-// no table knows.
+// A sentence about a fault in config.json that keeps it from being read as a model; "": it is read, or of a
+// model that no table knows.
 std::string fault_of_config(const ModelFolder& folder);
 
 // Looks in `assets` if it is given, else in the folders that training frameworks use. Throws kNotFound for
@@ -53,8 +53,8 @@ std::string fault_of_config(const ModelFolder& folder);
 ModelFolder find_model_folder(const Store& store, const std::string& source,
                               const std::optional<std::string>& assets);
 
-// The folder that find_model_folder() finds without `assets`: the first of the usual ones that has a config.json, which
-// is not read.
+// The folder that find_model_folder() finds without `assets`: the first of the usual ones that has a
+// config.json, which is not read.
 ModelFolder model_folder_beside(const Store& store, const std::string& source);
 
 // Throws kNotFound if the folder of the model has no config.json.

@@ -19,8 +19,8 @@ bool is_of_states(std::string_view name);
 // "optimizer.proj.weight" and a whole name "step" may be a module's.
 bool is_certain_state(std::string_view name);
 
-// Whether a name is one of a whole model, as "model.norm.weight" and "lm_head.weight" are: a front "model." of
-// it is a section, and not the first part of the model's own names.
+// Whether a name is one of a whole model, as "model.norm.weight" and "lm_head.weight" are: a front "model."
+// of it is a section, and not the first part of the model's own names.
 bool is_of_whole_model(std::string_view name);
 
 // Whether a name is of a buffer that most models compute from the config, and do not store. A few store them

@@ -44,11 +44,11 @@ bool has_name_of_tie(std::string_view name);
 
 // "lm_head.weight differs from model.embed_tokens.weight"
 std::string unlike_tie(std::string_view copy, std::string_view of);
-// A warning that the files have both tensors of a tie, which differ. `unlike`: a line of unlike_tie(). `folder`: as in
-// unlike_ties().
+// A warning that the files have both tensors of a tie, which differ. `unlike`: a line of unlike_tie().
+// `folder`: as in unlike_ties().
 Finding unlike_tie_finding(std::string_view unlike, const std::string& folder = "");
-// kUnaccounted: tensors that a model ties have values of their own. `unlike`: their lines. `folder`: of the config.json
-// that ties them, where it is not the checkpoint's; "".
+// kUnaccounted: tensors that a model ties have values of their own. `unlike`: their lines. `folder`: of the
+// config.json that ties them, where it is not the checkpoint's; "".
 Error unlike_ties(std::span<const std::string> unlike, const std::string& folder = "");
 
 // Whether two tensors are the same bytes of the same files, as torch.save() stores a parameter that a model

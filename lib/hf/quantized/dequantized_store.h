@@ -46,8 +46,8 @@ class DequantizedStore final : public StoreView {
   const QuantizedTensor* quantized(i64 t) const;
   // The names of scales and zero points of activations and caches. The view does not have these tensors.
   std::vector<std::string> activation_scales() const;
-  // Makes tensors of the view of those whose names are chosen, as the source has them. Call it before anything is
-  // read.
+  // Makes tensors of the view of those whose names are chosen, as the source has them. Call it before
+  // anything is read.
   void take_activation_scales(const std::function<bool(std::string_view)>& chosen);
 
   i64 tensor_count() const override { return std::ssize(tensors_); }
@@ -75,8 +75,8 @@ class DequantizedStore final : public StoreView {
 };
 
 // The view of a store whose tensors are quantised; otherwise the store itself. `declared` as for recognise().
-// `dtype`: of the values; nothing: the type that `declared` has. Does not look at findings: a caller that computes
-// with the values refuses them.
+// `dtype`: of the values; nothing: the type that `declared` has. Does not look at findings: a caller that
+// computes with the values refuses them.
 std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, const QuantDeclaration& declared,
                                    std::optional<DType> dtype, BadNumbers bad);
 // The declaration of the config in the folder of a store of safetensors, or beside its file. Throws what
@@ -87,8 +87,8 @@ QuantDeclaration quant_declaration_of(const Store& store);
 std::unique_ptr<Store> dequantized(std::unique_ptr<Store> store, std::optional<DType> dtype = std::nullopt,
                                    BadNumbers bad = BadNumbers::kShow);
 
-// The quantised part of the model and its format, as reports show it: "fp8 blocks 128x128, 61 of 66 modules"; where
-// no weight is quantised, "4 scales of activations or caches alone".
+// The quantised part of the model and its format, as reports show it: "fp8 blocks 128x128, 61 of 66 modules";
+// where no weight is quantised, "4 scales of activations or caches alone".
 // Modules are the matrices, and stacks of them, of floating-point values.
 std::string quantized_text(const Store& source, const QuantizedModel& model);
 inline std::string quantized_text(const DequantizedStore& view) {
@@ -98,8 +98,8 @@ inline std::string quantized_text(const DequantizedStore& view) {
 // open_store() with the view over what is quantised; for commands that show or compare values.
 std::unique_ptr<Store> open_values(const std::string& path, const OpenOptions& opening);
 
-// An error of kind kQuantized where the config declares a method that is not decoded, or where names of tensors are
-// names of codes and scales that no view decodes; otherwise nothing.
+// An error of kind kQuantized where the config declares a method that is not decoded, or where names of
+// tensors are names of codes and scales that no view decodes; otherwise nothing.
 std::optional<Error> undecoded_codes(const Store& store);
 
 // Adds the fact "quantized modules" with that text to a store of safetensors, if any of its tensors is

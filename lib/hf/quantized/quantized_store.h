@@ -29,8 +29,8 @@ class QuantizedStore final : public Store {
   static std::unique_ptr<QuantizedStore> like(std::unique_ptr<Store> values, std::unique_ptr<Store> pattern);
   // Throws kUnaccounted if the source has nothing that is quantised this way.
   static std::unique_ptr<QuantizedStore> fp8_blocks(std::unique_ptr<Store> values);
-  // Matrices of which transformers reads other values, or none, where it decodes blocks of 128 x 128: their rows or
-  // columns are more than one block and no multiple of it.
+  // Matrices of which transformers reads other values, or none, where it decodes blocks of 128 x 128: their
+  // rows or columns are more than one block and no multiple of it.
   const std::vector<std::string>& ragged() const { return ragged_; }
   static std::unique_ptr<QuantizedStore> mxfp4(std::unique_ptr<Store> values);
   ~QuantizedStore() override;

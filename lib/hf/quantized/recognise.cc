@@ -195,7 +195,8 @@ class Recogniser {
       out_.findings.push_back(std::move(f));
     }
     for (const QuantizedTensor& q : out_.tensors) {
-      // DeepSeek-V4 declares the FP8 of all other matrices; its experts have an entry of their own, expert_dtype.
+      // DeepSeek-V4 declares the FP8 of all other matrices; its experts have an entry of their own,
+      // expert_dtype.
       const bool bytes_of_fp4 = q.layout.codes == CodeFormat::kE2M1 && store_.dtype(q.codes) == DType::kI8;
       if (bytes_of_fp4 && config_->method == QuantMethod::kFp8) continue;
       std::string claim = contradicted_claim(*config_, q.layout);

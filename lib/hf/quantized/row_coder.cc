@@ -79,8 +79,8 @@ void RowCoder::code(const Requantized& how, i64 first, i64 rows, std::span<const
   code_like(work);
 }
 
-// Several codes may stand for one value, and the nearest code of a rounded value may be another one than the pattern
-// has. So a code of the pattern stays where it gives exactly the value.
+// Several codes may stand for one value, and the nearest code of a rounded value may be another one than the
+// pattern has. So a code of the pattern stays where it gives exactly the value.
 void RowCoder::code_like(const Rows& rows) const {
   const QuantLayout& l = rows.how.layout;
   const i64 code_row = l.code_row_bytes(), item = dtype_bytes(rows.values.type, 1);

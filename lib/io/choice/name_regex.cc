@@ -18,8 +18,8 @@ namespace {
 
 bool is_alnum(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); }
 
-// The C library copies what is repeated for each time: a{1,255}{1,255} has 65,025 places, and as many of them take
-// gigabytes.
+// The C library copies what is repeated for each time: a{1,255}{1,255} has 65,025 places, and as many of them
+// take gigabytes.
 constexpr i64 kMostPlaces = 4096;
 // The C library calls itself for each group in a group.
 constexpr std::size_t kMostGroups = 256;

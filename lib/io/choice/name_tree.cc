@@ -235,8 +235,8 @@ class NameTree::Nodes {
     branch.copies = std::ssize(group);
   }
 
-  // "{exp_avg,exp_avg_sq,step}" of a node whose children are the states of one parameter, and are alike but for counts;
-  // "" of any other.
+  // "{exp_avg,exp_avg_sq,step}" of a node whose children are the states of one parameter, and are alike but
+  // for counts; "" of any other.
   std::string states_below(u32 node) const {
     std::string out;
     std::optional<u64> likeness;
@@ -308,7 +308,8 @@ class NameTree::Nodes {
     if (several) append_numbered(std::move(numbered), prefix, place);
   }
 
-  // Nodes that are alike as stretches of `numbered`, which is sorted for it; those with the first node come first.
+  // Nodes that are alike as stretches of `numbered`, which is sorted for it; those with the first node come
+  // first.
   std::vector<std::span<const u32>> alike_among(std::vector<u32>& numbered) const {
     auto likeness = [&](u32 c) { return nodes_[c].likeness; };
     std::ranges::stable_sort(numbered, {}, likeness);

@@ -7,8 +7,8 @@
 //   |                               a line only where it repeats
 //   `- norm.weight
 //
-// The states of a parameter are one line, {exp_avg,exp_avg_sq,step}, if each is a tensor of the parameter's shape or a
-// count; and so are the files of ranks (mp_rank_*) whose trees are equal.
+// The states of a parameter are one line, {exp_avg,exp_avg_sq,step}, if each is a tensor of the parameter's
+// shape or a count; and so are the files of ranks (mp_rank_*) whose trees are equal.
 //
 // Tensors of grouped experts, weight0_w to weight127_w, are one line too if they are alike: weight{0..127}_w
 // x128. Two numbered branches are alike if all names, data types and shapes below them are equal. Layers of
@@ -37,8 +37,8 @@ struct TreeLine {
   bool last = true;  // of the lines below the same line; of no meaning at depth 0
 };
 
-// The tree of some tensors of the store, which outlives it. Lines are made when somebody asks for them: a list of
-// a million lines would take much memory.
+// The tree of some tensors of the store, which outlives it. Lines are made when somebody asks for them: a
+// list of a million lines would take much memory.
 class NameTree {
  public:
   // Without `fold`, every numbered branch has a line of its own. pre: `tensors` is in natural order.

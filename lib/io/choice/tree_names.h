@@ -1,4 +1,5 @@
-// The parts of the names of tensors, as the tree of names has them: where a part ends, and which parts have a number.
+// The parts of the names of tensors, as the tree of names has them: where a part ends, and which parts have a
+// number.
 #pragma once
 
 #include <optional>
@@ -22,7 +23,8 @@ struct ExpertName {
 };
 std::optional<ExpertName> expert_name(std::string_view name);
 
-// The rank in the name of a file of one, and what is behind it: "00_000" and "/model" of "mp_rank_00_000/model".
+// The rank in the name of a file of one, and what is behind it: "00_000" and "/model" of
+// "mp_rank_00_000/model".
 std::optional<std::pair<std::string_view, std::string_view>> rank_in_name(std::string_view name);
 
 // "{0..2,5}". pre: all are numbers.

@@ -42,9 +42,9 @@ struct Frame {
 // Owned by its caller, const while it is carried out: all functions are called from all threads.
 class CopyJob : public RegionNames {
  public:
-  // Called by whoever carries the job out, before its first task: how many threads will ask for tasks, and the
-  // memory for the buffers of all of them together. Until then the job takes little, for one thread: threads and
-  // memory belong to a run, and are not known when the job is planned.
+  // Called by whoever carries the job out, before its first task: how many threads will ask for tasks, and
+  // the memory for the buffers of all of them together. Until then the job takes little, for one thread:
+  // threads and memory belong to a run, and are not known when the job is planned.
   virtual void prepare(int /*threads*/, i64 /*memory_bytes*/) const {}
   virtual i64 task_count() const = 0;
   virtual CopyTask task(i64 index) const = 0;  // without side effects: may be called again for the same task

@@ -1,12 +1,12 @@
 // TaskLog: which tasks of a copy are done, stored beside the unfinished result so that a later run can
-// resume. The log is a file with an entry of 16 bytes for each task of the job, at the task's index. Ranks share
-// the file: each writes the entries of its own tasks.
+// resume. The log is a file with an entry of 16 bytes for each task of the job, at the task's index. Ranks
+// share the file: each writes the entries of its own tasks.
 //
 //   .done   mark | sum of what was written | sum of what the source states | sum of the entry and its index
 //           ...                                             rank 0 has tasks [0, 4), rank 1 has [4, 8)
 //
-// Something that is not an entry, or the entry of another task, is a task that is not done. So is a task whose
-// bytes in the unfinished result do not have the sum: who resumes compares (io/copy/done_tasks.h).
+// Something that is not an entry, or the entry of another task, is a task that is not done. So is a task
+// whose bytes in the unfinished result do not have the sum: who resumes compares (io/copy/done_tasks.h).
 //
 // A task is in the log only when its bytes are as durable as the result has to be: with fsync, the files are
 // synced before the log is written. The log itself is not synced; if it is lost, tasks are only repeated.

@@ -33,8 +33,8 @@ class TensorCopy final : public CopyJob {
   };
 
   // `behind`: the bytes that follow every tensor in the output, equal for all of them; only with such bytes
-  // is the CRC-32 of each tensor taken. Throws what Store::resolve() throws, because all chunks are looked at;
-  // kBadCast. The store and `behind` outlive this.
+  // is the CRC-32 of each tensor taken. Throws what Store::resolve() throws, because all chunks are looked
+  // at; kBadCast. The store and `behind` outlive this.
   TensorCopy(const Store& store, std::vector<Place> places, std::string_view behind = {});
   ~TensorCopy() override;
 

@@ -63,7 +63,8 @@ class CopyWorker {
         task_sums_(listeners.task_sums) {}
 
   // Carries out tasks whose destinations fit into memory together. All functions throw what the job, the
-  // sources and the sink throw. `sums` receives a sum for each task (io/copy/task_log.h), if they are asked for.
+  // sources and the sink throw. `sums` receives a sum for each task (io/copy/task_log.h), if they are asked
+  // for.
   void run_small(std::span<const CopyTask> tasks, std::span<u32> sums);
   // Carries out a slice of a task, without tails. `sums` receives the CRC-32 of the data of each window.
   void run_slice(const CopyTask& task, const Slice& slice, std::span<u32> sums);

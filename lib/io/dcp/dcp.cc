@@ -49,8 +49,8 @@ DcpMetadata read_one(const Folder& folder, const std::string& name) {
   return out;
 }
 
-// The metadata of a part, with its folder in front of the names of files. The common state of only one part keeps
-// its name: readers look for one.
+// The metadata of a part, with its folder in front of the names of files. The common state of only one part
+// keeps its name: readers look for one.
 DcpMetadata placed(DcpMetadata m, const std::string& part, bool common) {
   if (part.empty()) return m;
   for (std::string& file : m.files) file = cat(part, "/", file);
@@ -138,7 +138,8 @@ void DcpStore::list_files(const Folder& folder) {
     ranks.insert(file_ranks_.back());
   }
   // A rank that held nothing leaves an empty file, which .metadata does not name. Beside files of another
-  // save an empty one may be of that save too, if it is of none of the ranks before the last one that is named.
+  // save an empty one may be of that save too, if it is of none of the ranks before the last one that is
+  // named.
   const i32 last = ranks.empty() ? -1 : *ranks.rbegin();
   for (const std::string& part : parts_.folders) {
     const std::size_t before = findings_.size();
@@ -285,8 +286,8 @@ Spelling DcpStore::spelling_of_names() const {
 
 namespace {
 
-// Callers hold a Store; the functions below are about what only a DCP folder has. Null for another store, and for
-// a view of a folder.
+// Callers hold a Store; the functions below are about what only a DCP folder has. Null for another store, and
+// for a view of a folder.
 const DcpStore* dcp_of(const Store& store) { return dynamic_cast<const DcpStore*>(&store); }
 
 // The folder that a view sees, at last.

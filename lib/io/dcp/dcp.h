@@ -54,8 +54,8 @@ std::vector<Finding> dcp_damage(const Store& store, CheckedPart part);
 // showing it. 0 for any other store.
 i64 dcp_alike_files(const Store& store);
 
-// Whether a record that was read so far carries values beside the elements of its tensor, such as attributes. torch's
-// DCP copies the elements alone. False for any other store.
+// Whether a record that was read so far carries values beside the elements of its tensor, such as attributes.
+// torch's DCP copies the elements alone. False for any other store.
 bool dcp_carries_values(const Store& store);
 
 }  // namespace mckpt::impl

@@ -15,8 +15,8 @@
 namespace mckpt::impl {
 namespace {
 
-// Unpacked records are kept up to so many bytes, and one for each thread that reads a chunk, whatever its size: a
-// record that is not kept is unpacked again for each block of its chunk.
+// Unpacked records are kept up to so many bytes, and one for each thread that reads a chunk, whatever its
+// size: a record that is not kept is unpacked again for each block of its chunk.
 constexpr i64 kMostKeptBytes = i64{1} << 30;
 // The largest pickle that is read, and what is around it in an archive.
 constexpr i64 kMostObject = (i64{256} << 20) + (i64{1} << 20);

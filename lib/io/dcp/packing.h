@@ -1,5 +1,6 @@
-// Records that an extension of torch's DCP transformed on their way into the file (FileSystemWriter(_extensions=...)):
-// of those that torch has, ZStandard. Anything else is known by its name alone.
+// Records that an extension of torch's DCP transformed on their way into the file
+// (FileSystemWriter(_extensions=...)): of those that torch has, ZStandard. Anything else is known by its name
+// alone.
 //
 //   _StorageInfo {relative_path, offset, length, transform_descriptors ["stream.zstd/1"]}
 //   bytes [offset, offset + length) of the file --undo--> the archive of torch.save
@@ -25,8 +26,8 @@ struct Object;
 class StoreFiles;
 
 // Undoes what the extensions did, the last of them first. `packing`: their names, parted by commas. Throws
-// kItemMismatch for an extension that mckpt does not know, for a record that is damaged, and beyond `most_bytes`;
-// kBadChecksum where the archive in it does not match its sums.
+// kItemMismatch for an extension that mckpt does not know, for a record that is damaged, and beyond
+// `most_bytes`; kBadChecksum where the archive in it does not match its sums.
 std::vector<u8> unpack_record(const ByteSource& record, std::string_view packing, i64 most_bytes);
 
 // The record of an object, as torch.save wrote it. Throws what unpack_record() throws.

@@ -64,8 +64,8 @@ class DcpStore final : public Store {
   void collect_facts();
   Spelling spelling_of_names() const;
 
-  // Calls fn(record, as torch.save wrote it); what it throws gets the file and the place in it. `most_bytes`: of
-  // a record that is packed.
+  // Calls fn(record, as torch.save wrote it); what it throws gets the file and the place in it. `most_bytes`:
+  // of a record that is packed.
   template <typename Fn>
   auto with_record(const DcpRecord& record, i64 most_bytes, Fn&& fn) const
       -> decltype(fn(std::declval<const ByteSource&>()));

@@ -1,5 +1,5 @@
-// The names of the files in a folder, for rules that look at names alone: what a folder would be with one file more can
-// be asked too.
+// The names of the files in a folder, for rules that look at names alone: what a folder would be with one
+// file more can be asked too.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// The words of the setting `model_files`, by which a folder with two models is read (io/safetensors/two_models.h).
+// The words of the setting `model_files`, by which a folder with two models is read
+// (io/safetensors/two_models.h).
 #pragma once
 
 #include <optional>

@@ -24,10 +24,10 @@ void check_room(const std::string& path, i64 bytes, i64 files);
 int sync_folder(const std::string& folder);
 // Makes the names in a folder and in all folders below it durable. Returns 0 or an errno.
 int sync_folders(const std::string& folder);
-// Before a folder that was made just now is renamed. Btrfs notes in its log which names an fsync has to keep. If a
-// folder was made and renamed in one transaction, the log of Linux 6.18 can keep both of its names, and after a power
-// cut such a log cannot be replayed. So the transaction ends here. On other file systems nothing is done. An error is
-// not told: the names are durable without this.
+// Before a folder that was made just now is renamed. Btrfs notes in its log which names an fsync has to keep.
+// If a folder was made and renamed in one transaction, the log of Linux 6.18 can keep both of its names, and
+// after a power cut such a log cannot be replayed. So the transaction ends here. On other file systems
+// nothing is done. An error is not told: the names are durable without this.
 void end_transaction(const std::string& folder);
 // Creates a folder and the missing folders above it; `durable`: also makes their names durable. Returns 0 or
 // an errno.

@@ -56,8 +56,8 @@ struct Hdf5Dataset {
   std::vector<Hdf5Mapping> mappings;
 };
 
-// An attribute of a group or dataset, printed, and its whole value: `bytes`, of which `layout` says what they are;
-// "" if they are not known.
+// An attribute of a group or dataset, printed, and its whole value: `bytes`, of which `layout` says what they
+// are; "" if they are not known.
 struct Hdf5Attribute {
   std::string owner, name, type, value;
   std::string layout, bytes;

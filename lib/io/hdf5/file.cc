@@ -108,7 +108,8 @@ u64 little_endian(std::string_view bytes) {
   return n;
 }
 
-// A list of texts, each behind the number of its bytes. Nothing if they are too many, or do not end with the bytes.
+// A list of texts, each behind the number of its bytes. Nothing if they are too many, or do not end with the
+// bytes.
 std::optional<std::vector<std::string_view>> listed_texts(std::string_view bytes) {
   std::vector<std::string_view> out;
   while (!bytes.empty()) {
@@ -139,7 +140,8 @@ bool write_number(PickleWriter& to, std::string_view kind, std::string_view byte
   return to.real(value), true;
 }
 
-// The items of a short array of numbers or texts as a tuple. False, and an unfinished pickle, for other values.
+// The items of a short array of numbers or texts as a tuple. False, and an unfinished pickle, for other
+// values.
 bool write_items(PickleWriter& to, const Hdf5Attribute& a) {
   const std::string_view layout = a.layout, kind = layout.substr(0, layout.find(' '));
   to.op(Op::kMark);
@@ -168,8 +170,8 @@ bool write_items(PickleWriter& to, const Hdf5Attribute& a) {
   return true;
 }
 
-// The value as Python has it: a text, a number, or a pair of a layout and the items, or bytes where they are many or
-// of other kinds. "" if it is not known whole.
+// The value as Python has it: a text, a number, or a pair of a layout and the items, or bytes where they are
+// many or of other kinds. "" if it is not known whole.
 std::string pickled_value(const Hdf5Attribute& a) {
   if (a.layout.empty()) return "";
   PickleWriter out;

@@ -1,6 +1,6 @@
-// Whether a file in a folder is the one that a list of files names. There are four kinds of such lists: mckpt's
-// manifest, a card, integrity.json of torch's DCP, and lists of sums; all of them say the same of a file that is not
-// as listed:
+// Whether a file in a folder is the one that a list of files names. There are four kinds of such lists:
+// mckpt's manifest, a card, integrity.json of torch's DCP, and lists of sums; all of them say the same of a
+// file that is not as listed:
 //
 //   config.json is missing, but mckpt_manifest.json lists it
 //   the file has 655 bytes, but the card says 654

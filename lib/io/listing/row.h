@@ -1,5 +1,5 @@
-// A row of a list of files: mckpt's manifest, a card, integrity.json of torch's DCP, the index of an archive. Lists
-// that say more of a file add it to the row.
+// A row of a list of files: mckpt's manifest, a card, integrity.json of torch's DCP, the index of an archive.
+// Lists that say more of a file add it to the row.
 //
 //   ListedFile                   name, size, SHA-256, as far as the list says them
 //   ManifestFile : ListedFile    sums of the data of its tensors, and of all bytes around them

@@ -43,8 +43,8 @@ std::string_view label_of(std::string_view line) {
 }
 
 // "9c1f...  name" and "9c1f... *name" of sha256sum, "9c1f... name" of BSD's -r, "SHA256 (name) = 9c1f..." of BSD,
-// "SHA256(name)= 9c1f..." of openssl and "SHA2-256(name)= 9c1f..." of openssl 3, with blanks before it. False for other
-// lines.
+// "SHA256(name)= 9c1f..." of openssl and "SHA2-256(name)= 9c1f..." of openssl 3, with blanks before it. False
+// for other lines.
 bool parse_line(std::string_view line, KeptSum& sum) {
   skip_blanks(line);
   const bool odd_name = line.starts_with('\\');
@@ -73,8 +73,9 @@ bool parse_line(std::string_view line, KeptSum& sum) {
   return !sum.hex.empty() && !sum.file.empty();
 }
 
-// A line that has a sum of another kind, or that was cut off or changed. The digits of an MD5 are the fewest. A card in
-// Markdown has sums of tensors in rows of a table, and findings with sums in items of a list: both are left alone.
+// A line that has a sum of another kind, or that was cut off or changed. The digits of an MD5 are the fewest.
+// A card in Markdown has sums of tensors in rows of a table, and findings with sums in items of a list: both
+// are left alone.
 bool seems_a_sum(std::string_view line) {
   constexpr std::size_t kFewest = 32;
   constexpr std::string_view kDigits = "0123456789abcdefABCDEF";
@@ -99,8 +100,8 @@ constexpr std::array<std::string_view, 6> kListNames = {
 
 bool is_comment(std::string_view line) { return line.empty() || line.starts_with('#'); }
 
-// The file that a sum without a name is of, by the name of its list: model.bin of "model.bin.sha256". "" where the list
-// has other lines too, so that the name was lost, or where its name is of no file.
+// The file that a sum without a name is of, by the name of its list: model.bin of "model.bin.sha256". ""
+// where the list has other lines too, so that the name was lost, or where its name is of no file.
 std::string only_file(std::span<const std::string_view> lines, std::string_view name) {
   const std::string_view own = name.substr(name.rfind('/') + 1);
   if (std::ranges::find(kListNames, own) != kListNames.end()) return "";

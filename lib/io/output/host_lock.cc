@@ -1,5 +1,5 @@
-// The lock's own name can be removed by its last owner between open and flock, as the folder of StagedFile can:
-// so after locking, the name must still lead to what was opened, or the loop starts again.
+// The lock's own name can be removed by its last owner between open and flock, as the folder of StagedFile
+// can: so after locking, the name must still lead to what was opened, or the loop starts again.
 #include "io/output/host_lock.h"
 
 #include <fcntl.h>
@@ -30,8 +30,8 @@ std::string lock_path(const std::string& path) {
 
 bool has_no_locks(int error) { return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP; }
 
-// A host remembers for some seconds which names a folder of NFS has: on version 4.2 a file that another host has
-// removed still seems to be there. The open of the folder makes the host ask.
+// A host remembers for some seconds which names a folder of NFS has: on version 4.2 a file that another host
+// has removed still seems to be there. The open of the folder makes the host ask.
 void ask_for_names_anew(const std::string& folder) {
   int fd = retried([&] { return ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (fd >= 0) ::close(fd);

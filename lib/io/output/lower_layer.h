@@ -1,6 +1,6 @@
 // Folders of the lower layers of overlayfs, as in an image: files in them can be replaced, and they can be
-// removed, but not renamed (unless it is mounted with redirect_dir=on). A result replaces a folder by a rename,
-// so this is asked before the work.
+// removed, but not renamed (unless it is mounted with redirect_dir=on). A result replaces a folder by a
+// rename, so this is asked before the work.
 #pragma once
 
 #include <string>

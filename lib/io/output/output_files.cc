@@ -120,8 +120,8 @@ int OutputFiles::open_inside(const std::string& name, int flags) const {
   return -1;
 }
 
-// Writing into reserved space costs half as much again, but a full disk is found before anything is written. On
-// a file system that cannot reserve, the file gets its size alone.
+// Writing into reserved space costs half as much again, but a full disk is found before anything is written.
+// On a file system that cannot reserve, the file gets its size alone.
 void OutputFiles::make(i32 file, Begin begin) {
   const i64 bytes = files_[file].bytes;
   const int fd = open_inside(files_[file].name, O_CREAT | (begin == Begin::kCreate ? O_EXCL : 0));

@@ -33,8 +33,8 @@ class OutputFiles final : public CopySink {
  public:
   static constexpr i64 kMostOpen = 256;
 
-  // kCreate: it is an error if a file of the name exists. kGoOn: such a file is kept with its bytes, up to its
-  // final size.
+  // kCreate: it is an error if a file of the name exists. kGoOn: such a file is kept with its bytes, up to
+  // its final size.
   // kReplace: such a file is emptied.
   enum class Begin { kCreate, kGoOn, kReplace };
   // kDirect: large aligned parts of a write go to the disk past the page cache (O_DIRECT), which makes
@@ -55,8 +55,8 @@ class OutputFiles final : public CopySink {
   // Thread-safe. Throws kWriteFailed.
   void write(i32 file, i64 offset, std::span<const u8> bytes) override;
   // Makes all that was written durable. A failure is final: after a failed fsync the kernel may have dropped
-  // the bytes, so a second try could report success without them. A file that could not be closed meanwhile is
-  // such a failure, too: a file server tells it at that moment and not again.
+  // the bytes, so a second try could report success without them. A file that could not be closed meanwhile
+  // is such a failure, too: a file server tells it at that moment and not again.
   void sync();
 
   const std::vector<OutputFile>& files() const { return files_; }

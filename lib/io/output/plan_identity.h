@@ -29,8 +29,8 @@ class PlanIdentity {
   }
   // A part that only its digest represents. `what` says what it is: "the files of the source".
   PlanIdentity& add(std::string_view what, std::string_view part);
-  // The times of the last change (ctime) of files, which may be others although the part that was added under the
-  // same name has the same contents.
+  // The times of the last change (ctime) of files, which may be others although the part that was added under
+  // the same name has the same contents.
   PlanIdentity& add_times(std::string_view what, std::string_view times);
   std::string text() { return mode_ + ' ' + sha_.hex_digest() + '\n' + lines_; }
 

@@ -16,8 +16,8 @@
 
 namespace mckpt::impl {
 
-// Says that all of the folder is written. Returns 0 or an errno. pre: it is durable, if it has to be; the name
-// of the mark is made durable by the caller.
+// Says that all of the folder is written. Returns 0 or an errno. pre: it is durable, if it has to be; the
+// name of the mark is made durable by the caller.
 int mark_complete(const std::string& folder, std::string_view plan, bool durable);
 // Takes that back, before anything in the folder is written anew. Returns 0 or an errno.
 int mark_begun(const std::string& folder, std::string_view plan, bool durable);
@@ -26,11 +26,11 @@ int mark_begun(const std::string& folder, std::string_view plan, bool durable);
 std::string_view plan_of(std::string_view text);
 // Whether the text of .plan says that a folder, this one or one that it is a copy of, was complete.
 bool says_complete(std::string_view text);
-// Whether the folder is complete, by this plan: .plan says so of this folder, and every file in the manifest is
-// there with its size. Where data were written without fsync, only until the system starts again.
+// Whether the folder is complete, by this plan: .plan says so of this folder, and every file in the manifest
+// is there with its size. Where data were written without fsync, only until the system starts again.
 bool is_published(const std::string& folder, const std::string& plan);
-// Whether this folder was published, of data that were written without fsync, and the system has started again
-// since: nothing tells whether the disk has all of it.
+// Whether this folder was published, of data that were written without fsync, and the system has started
+// again since: nothing tells whether the disk has all of it.
 bool was_published_before_start(const std::string& folder);
 
 }  // namespace mckpt::impl

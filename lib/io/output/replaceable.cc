@@ -59,8 +59,8 @@ bool is_mount_point(const std::string& path) {
          own.st_dev != above.st_dev;
 }
 
-// The marks say that a run of this plan was interrupted, and mckpt did not give the folder this name, or it has
-// lost files since, or may have.
+// The marks say that a run of this plan was interrupted, and mckpt did not give the folder this name, or it
+// has lost files since, or may have.
 [[noreturn]] void refuse_moved(const std::string& path, const StagedFolder::Options& options) {
   const std::string staging = StagedFolder::staging_path(path), name = escaped(path, 4096);
   std::string what =

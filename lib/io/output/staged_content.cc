@@ -1,6 +1,6 @@
 // A folder that this process makes inside of the other one shows what is usual here: the owner that a file
-// server writes down, and the permissions that the umask and inherited lists give. So no rule about accounts is
-// needed that a file system with rules of its own would break.
+// server writes down, and the permissions that the umask and inherited lists give. So no rule about accounts
+// is needed that a file system with rules of its own would break.
 #include "io/output/staged_content.h"
 
 #include <fcntl.h>

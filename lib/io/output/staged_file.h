@@ -5,8 +5,8 @@
 //
 // The hidden folder is locked (flock) while it is in use: of two programs that write the same file, the
 // second is refused (kOutputBusy) or waits. A killed program loses its lock, so the next one takes the folder
-// over and removes what it contains; one that belongs to others is removed, or refused. Unlike a StagedFolder,
-// a StagedFile does not resume.
+// over and removes what it contains; one that belongs to others is removed, or refused. Unlike a
+// StagedFolder, a StagedFile does not resume.
 #pragma once
 
 #include <chrono>

@@ -9,8 +9,8 @@
 //                 .plan last
 //
 // .plan is written last and removed last: a folder that has it can be gone on with, was marked as complete
-// (io/output/published.h), or as one with which nobody goes on. A hidden folder without any mark is emptied by
-// nobody: it is somebody's own.
+// (io/output/published.h), or as one with which nobody goes on. A hidden folder without any mark is emptied
+// by nobody: it is somebody's own.
 // The rename is the first of these that the file system can do:
 //
 //   NAME does not exist   rename that never replaces; plain rename, which replaces at most an empty folder
@@ -196,8 +196,8 @@ void StagedFolder::lock(const std::string& folder, bool make) {
 void StagedFolder::trust_folder(const std::string& folder) {
   try {
     refuse_of_others(fd_, folder);
-    // Another run may have put the folder that it replaces under this name since it was looked at, or have used
-    // the folder that was made here.
+    // Another run may have put the folder that it replaces under this name since it was looked at, or have
+    // used the folder that was made here.
     if (folder == staging_) refuse_foreign_staging({path_, staging_, old_});
   } catch (...) {
     ::close(std::exchange(fd_, -1));
@@ -317,8 +317,8 @@ std::string StagedFolder::own_folder() const {
 }
 
 // The replaced folder has one of two hidden names now. It is recognised by its identity, because another run
-// may have made a folder of its own under the first name meanwhile, or may work in the replaced one. A run that
-// only looks at it, or takes its last steps there, is waited for.
+// may have made a folder of its own under the first name meanwhile, or may work in the replaced one. A run
+// that only looks at it, or takes its last steps there, is waited for.
 void StagedFolder::remove_replaced() const {
   std::string replaced = read_mark(own_folder(), kReplacesMark);
   if (replaced.empty()) return;

@@ -4,8 +4,8 @@
 //
 //   DIR/.NAME.mckpt-tmp/  --write, fsync, mark, rename->  DIR/NAME/ and marks  --fsync, last step->  DIR/NAME/
 //
-// Whatever moment the program is killed at, one of these states is on disk, and the same plan goes on from each
-// (io/output/unfinished.h says what others may do):
+// Whatever moment the program is killed at, one of these states is on disk, and the same plan goes on from
+// each (io/output/unfinished.h says what others may do):
 //
 //   before the rename      NAME is as it was; .NAME.mckpt-tmp has the marks
 //   after the rename       NAME is the result and has the marks, and .plan says that it is complete
@@ -35,8 +35,8 @@ class StagedFolder {
   struct Options {
     bool durable = true;   // false: no fsync; for scratch
     bool replace = false;  // an existing result may be replaced
-    // The interrupted run is to be continued, also if it was to replace a folder; not together with `replace`.
-    // Without it the same plan goes on too, but replaces nothing that it is not told to.
+    // The interrupted run is to be continued, also if it was to replace a folder; not together with
+    // `replace`. Without it the same plan goes on too, but replaces nothing that it is not told to.
     bool resume = false;
     // The proposal of kOutputExists' help besides "choose another name", and how to begin anew.
     const char* instead = "replace it with `overwrite`";

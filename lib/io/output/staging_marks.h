@@ -24,8 +24,8 @@ inline constexpr std::string_view kOwnerProbe = ".owner";
 // Whether a name in a folder is a mark's, so not the name of a file of the result.
 bool is_staging_mark(std::string_view name);
 
-// Throws kBadPath for a file of a result, named by its path in it, that would be a mark or in a folder of that
-// name, or the manifest: it would be lost, or taken for what mckpt writes there.
+// Throws kBadPath for a file of a result, named by its path in it, that would be a mark or in a folder of
+// that name, or the manifest: it would be lost, or taken for what mckpt writes there.
 void refuse_own_name(std::string_view name);
 
 // Whether the folder has any of the marks, of whatever text.

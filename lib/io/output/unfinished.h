@@ -10,8 +10,8 @@
 //   source                removed, begun anew            removed, begun anew
 //
 // A live model has no identity that a later run could compare. After an error of the source, such as a
-// checksum that does not match, nothing of the result can be used: the plan is marked as one with which nobody
-// goes on.
+// checksum that does not match, nothing of the result can be used: the plan is marked as one with which
+// nobody goes on.
 //
 // A folder that only has the hidden name, and no mark of mckpt, is somebody's own: nothing in it is touched.
 #pragma once
@@ -38,8 +38,8 @@ int mark_given_up(const std::string& folder);
 struct StagedNames {
   const std::string &path, &staging, &old;
 };
-// Throws kOutputExists if a hidden name is one of something that mckpt did not make: of a file or a link, or of
-// a folder with files and without marks that is not the one which a result replaced.
+// Throws kOutputExists if a hidden name is one of something that mckpt did not make: of a file or a link, or
+// of a folder with files and without marks that is not the one which a result replaced.
 void refuse_foreign_staging(const StagedNames& names);
 
 // How the two choices are worded. `resumes`: the command was told to resume. `anew`: how the caller begins

@@ -67,7 +67,8 @@ std::string single_name(std::string_view shard) {
   return cat(numbered.substr(0, numbered.rfind('-')), shard.substr(shard.rfind('.')));
 }
 
-// Compares the shards with their index, if it is there: without it nothing says that a shard has lost a tensor.
+// Compares the shards with their index, if it is there: without it nothing says that a shard has lost a
+// tensor.
 void check_index(TorchStore& store, const Folder& folder, const std::string& shard) {
   const std::string name = single_name(shard) + ".index.json";
   if (!folder.has_file(name)) {

@@ -15,8 +15,8 @@ namespace mckpt::impl {
 struct OpenedTorchFile;
 struct RankName;
 
-// Without metadata.pkl: whether each file is of the rank that its name ends with, by the meshes of its tensors.
-// One item at least must have such tensors, and each item a file of every rank.
+// Without metadata.pkl: whether each file is of the rank that its name ends with, by the meshes of its
+// tensors. One item at least must have such tensors, and each item a file of every rank.
 bool are_files_of_items(const std::vector<OpenedTorchFile>& files);
 // The item and the rank of "model_3.pt".
 RankName item_name(std::string_view file);

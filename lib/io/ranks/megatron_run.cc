@@ -42,7 +42,8 @@ i64 argument(const TorchStore& store, std::string_view field) {
   return -1;
 }
 
-// Every rank writes a main file; other files, of an optimizer, are written by some ranks (find_missing_optimizers()).
+// Every rank writes a main file; other files, of an optimizer, are written by some ranks
+// (find_missing_optimizers()).
 void find_missing_files(TorchStore& store, const std::vector<std::string>& folders,
                         const std::vector<std::string>& files) {
   std::vector<std::string> missing;
@@ -126,9 +127,9 @@ void find_missing_ranks(TorchStore& store, const std::vector<std::string>& folde
   if (expected != static_cast<i64>(there.size())) add_missing_ranks(store, folders, expected, {});
 }
 
-// A distributed optimizer has a file in the folder of every rank that trains something, which its main file says by its
-// "optimizer". The dense parameters are in the files of the first data-parallel ranks; folders of other ranks, which have
-// other experts, have files where experts are trained:
+// A distributed optimizer has a file in the folder of every rank that trains something, which its main file
+// says by its "optimizer". The dense parameters are in the files of the first data-parallel ranks; folders of
+// other ranks, which have other experts, have files where experts are trained:
 //
 //   mp_rank_00_000/distrib_optim.pt    0.0.(dtypes).param    dense       1.0.(dtypes).param    its experts
 //   mp_rank_00_001/distrib_optim.pt                                      1.0.(dtypes).param    its experts

@@ -16,8 +16,8 @@ class Folder;
 class Store;
 struct Finding;
 
-// Reports data files in the folder `part` of the folder that .metadata does not name (`named`), unless they are
-// empty: a rank that held nothing writes an empty file.
+// Reports data files in the folder `part` of the folder that .metadata does not name (`named`), unless they
+// are empty: a rank that held nothing writes an empty file.
 void find_leftovers(const Folder& folder, const std::string& part, std::span<const std::string> named,
                     std::vector<Finding>& out);
 

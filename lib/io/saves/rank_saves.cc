@@ -97,7 +97,8 @@ std::optional<double> number_of(const std::string& text) {
   return *end == '\0' ? std::optional(number) : std::nullopt;
 }
 
-// As Python compares: 5 and 5.0 are one number, and so are True and 1; NaN is what a rank has like all others.
+// As Python compares: 5 and 5.0 are one number, and so are True and 1; NaN is what a rank has like all
+// others.
 bool same_number(const std::string& a, const std::string& b) {
   if (is_whole(a) && is_whole(b)) return a == b;  // a double has not every large whole number
   const std::optional<double> x = number_of(a), y = number_of(b);

@@ -21,8 +21,9 @@ inline constexpr const char* kNameAllRanks = "name the folder with the files of 
 // Whether opening found that the file is one of several ranks' (kShardAlone).
 bool is_lone_shard(const Store& store);
 
-// The shape of what the file has of the tensor: of one box, or of several that are a grid and are put one after
-// the other, as the layers and experts of a rank. Nothing where the file has nothing, or boxes are otherwise.
+// The shape of what the file has of the tensor: of one box, or of several that are a grid and are put one
+// after the other, as the layers and experts of a rank. Nothing where the file has nothing, or boxes are
+// otherwise.
 std::optional<std::vector<i64>> local_shape(const Store& store, i64 tensor);
 // Where that begins in the tensor; nothing also where other items are between the boxes.
 std::optional<std::vector<i64>> local_offsets(const Store& store, i64 tensor);

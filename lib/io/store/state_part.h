@@ -47,7 +47,8 @@ class StateParts {
   explicit StateParts(const Store& store);
 
   StatePart part(i64 tensor) const;
-  // Whether a tensor that is not of the model is of its quantised weights: scales, zero points, shapes, tables.
+  // Whether a tensor that is not of the model is of its quantised weights: scales, zero points, shapes,
+  // tables.
   bool is_scale(i64 tensor) const;
   // The number of parameters in each item of a tensor of the model: more than 1 if values are packed.
   i64 parameters_per_item(i64 tensor) const;

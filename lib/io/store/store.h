@@ -137,8 +137,8 @@ class Store {
   // Checks that only the format can make, and that opening leaves out because they take long: that names fit
   // together, that objects can be read. nullopt: the format has no such checks.
   virtual std::optional<std::vector<Finding>> check(int /*threads*/) const { return std::nullopt; }
-  // The values of a view before it rounds them; null: the store rounds none. A view of such a view rounds nothing
-  // itself, and has none unless it says so.
+  // The values of a view before it rounds them; null: the store rounds none. A view of such a view rounds
+  // nothing itself, and has none unless it says so.
   virtual const UnroundedValues* unrounded() const { return nullptr; }
 
   Shape shape(i64 tensor) const;

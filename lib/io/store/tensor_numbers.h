@@ -1,5 +1,5 @@
-// TensorNumbers: the tensors of one store by their names, for those who ask for many. find_tensor() goes through all
-// names for each question, so that a file of a million tensors would take hours.
+// TensorNumbers: the tensors of one store by their names, for those who ask for many. find_tensor() goes
+// through all names for each question, so that a file of a million tensors would take hours.
 #pragma once
 
 #include <string_view>

@@ -36,8 +36,8 @@ struct TorchFile {
   std::vector<std::pair<std::string, std::string>> facts{};
 };
 
-// Whether the boxes of shards are taken out of the pickle (ShardRows), as the tensors need no more of them; or
-// kept, for those who look at all of a value.
+// Whether the boxes of shards are taken out of the pickle (ShardRows), as the tensors need no more of them;
+// or kept, for those who look at all of a value.
 enum class ShardRecords : u8 { kTakenOut, kKept };
 
 // Decides by the first bytes. Throws kBadTorchFile, kUnsupportedTorchFile and what zip and pickle throw.

@@ -5,8 +5,8 @@
 //   pickle 3   {little_endian: True, ...}   then for each key: count of elements (8 bytes), the elements
 //
 // There is no directory and no checksum: where a storage is follows from the sizes of all those before it.
-// Counts and elements are little-endian whatever machine wrote them: torch swaps both on a big-endian one, and
-// reads its own note about the byte order nowhere.
+// Counts and elements are little-endian whatever machine wrote them: torch swaps both on a big-endian one,
+// and reads its own note about the byte order nowhere.
 #include <algorithm>
 
 #include "core/base/error.h"

@@ -13,8 +13,8 @@ class ZipArchive;
 // archive, with its slash.
 bool is_big_endian_archive(const ZipArchive& zip, std::string_view top);
 
-// version, .storage_alignment, .data/serialization_id, and the names of all records, which are in one folder. Throws
-// kBadTorchFile for what torch refuses.
+// version, .storage_alignment, .data/serialization_id, and the names of all records, which are in one folder.
+// Throws kBadTorchFile for what torch refuses.
 void check_torch_records(const ZipArchive& zip, std::string_view top);
 
 }  // namespace mckpt::impl

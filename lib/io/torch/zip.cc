@@ -110,8 +110,8 @@ class RecordList {
                              .warning = true});
   }
 
-  // Storages that the pickle has but no tensor of the table: torch reads them too, and refuses the file where the
-  // record of one is missing or has another size.
+  // Storages that the pickle has but no tensor of the table: torch reads them too, and refuses the file where
+  // the record of one is missing or has another size.
   void report_unfit() {
     for (PickleValue s : out_.table.pickle()->storages()) {
       PickleValue key = s.as_object().args.at(2);

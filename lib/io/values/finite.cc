@@ -4,9 +4,10 @@
 //
 //   bfloat16    0x7f80 infinity    0xff80 -infinity    0x7fc0 NaN    0x7f7f the largest finite number
 //
-// The scan has two steps: a loop that only takes the largest code of a stretch of 4,096 numbers, and that compilers
-// turn into vector instructions; and, for the rare stretch whose largest code is not finite, a slow loop that finds
-// places and kinds. Where the largest value of all is a large number, its stretch is looked at too (loudest.h).
+// The scan has two steps: a loop that only takes the largest code of a stretch of 4,096 numbers, and that
+// compilers turn into vector instructions; and, for the rare stretch whose largest code is not finite, a slow
+// loop that finds places and kinds. Where the largest value of all is a large number, its stretch is looked
+// at too (loudest.h).
 #include "io/values/finite.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// NaN and infinities among the values of a tensor, and its largest finite value, found at the speed of memory:
-// `verify` and `stats` look at every value of a checkpoint.
+// NaN and infinities among the values of a tensor, and its largest finite value, found at the speed of
+// memory: `verify` and `stats` look at every value of a checkpoint.
 //
 //   NonFinite found;
 //   scan_non_finite(DType::kBF16, first_mebibyte, 0, found);
@@ -24,11 +24,12 @@ struct NonFinite {
   void merge(const NonFinite& later);  // adds what was found in a later stretch
 };
 
-// Looks at a stretch of whole numbers, the first of which has index `at` in the tensor, and adds to `found`. A
-// type without NaN and infinities is only searched for a set bit.
+// Looks at a stretch of whole numbers, the first of which has index `at` in the tensor, and adds to `found`.
+// A type without NaN and infinities is only searched for a set bit.
 void scan_non_finite(DType dtype, std::span<const u8> bytes, i64 at, NonFinite& found);
 
-// The same for bytes that begin at byte `at` of the tensor, without the items of `left_out`: stretches, ascending.
+// The same for bytes that begin at byte `at` of the tensor, without the items of `left_out`: stretches,
+// ascending.
 void scan_outside(std::span<const std::pair<i64, i64>> left_out, DType dtype, std::span<const u8> bytes,
                   i64 at, NonFinite& found);
 

@@ -1,5 +1,6 @@
-// The largest finite value of a tensor, and whether it stands far above the values around it. A bit that flipped in
-// an exponent makes one value of thousands larger by powers of ten; a value that belongs there has others near it.
+// The largest finite value of a tensor, and whether it stands far above the values around it. A bit that
+// flipped in an exponent makes one value of thousands larger by powers of ten; a value that belongs there has
+// others near it.
 //
 //   exponents of a stretch of 4,096 values     -12  -9  -8  -7 -6 -5           99
 //   how many values have them                    7 300 900 ...                  1      few, and a gap below them

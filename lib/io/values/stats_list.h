@@ -1,4 +1,5 @@
-// StatsList keeps the statistics of very many tensors in few bytes: `stats` prints nothing before it has read all.
+// StatsList keeps the statistics of very many tensors in few bytes: `stats` prints nothing before it has read
+// all.
 //
 //   numbers 4   finite 4   zeros 1   no NaN   no infinity   four bins 1 0 1 2     a byte for each of these
 //   min, max, mean, deviation, sum of squares                                     as they are, if a number is finite

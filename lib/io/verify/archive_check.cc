@@ -63,8 +63,8 @@ class PartView {
     }
   }
 
-  // The dataset of a path; null: the file has none. A contiguous one is checked first, and what check_dataset()
-  // throws of it is thrown.
+  // The dataset of a path; null: the file has none. A contiguous one is checked first, and what
+  // check_dataset() throws of it is thrown.
   const Hdf5Dataset* find(std::string_view path) const {
     while (path.starts_with('/')) path.remove_prefix(1);
     auto at = datasets_.find(path);
@@ -85,8 +85,8 @@ class PartView {
   std::map<std::string, Hdf5Dataset, std::less<>> datasets_;
 };
 
-// Whether the store is the checkpoint that the archive was made of, whose tensors HDF5 shows. Other checkpoints in
-// the archive are files of it, without datasets.
+// Whether the store is the checkpoint that the archive was made of, whose tensors HDF5 shows. Other
+// checkpoints in the archive are files of it, without datasets.
 bool is_shown(const Store& store, const ArchivePlace& place) {
   if (place.name.empty()) return true;
   const std::string& opened = place.archive->index().opened;

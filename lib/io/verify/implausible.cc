@@ -20,10 +20,11 @@ namespace mckpt::impl {
 namespace {
 
 // Powers of two that no value reaches: of a weight; of a state of an optimizer or a scale, which depend on
-// gradients and on the model's own numbers. A flipped exponent bit gives 2^64 times the value, and mostly 2^128
-// times.
+// gradients and on the model's own numbers. A flipped exponent bit gives 2^64 times the value, and mostly
+// 2^128 times.
 constexpr int kWeightLimit = 40, kOtherLimit = 64;
-// How far above half of its neighbours a value of a matrix must be to be told: "super weights" are below 2^10.
+// How far above half of its neighbours a value of a matrix must be to be told: "super weights" are below
+// 2^10.
 constexpr int kFarAbove = 14;
 
 // Last parts of names that are weights of a layer. Others are tokens, positions, tables, queries and
@@ -163,7 +164,8 @@ bool Implausible::is_untrained(TensorReader& reader) const {
   return norms;
 }
 
-// A zero matrix is told if others of its kind have values; or if all of them are zero and no program begins so.
+// A zero matrix is told if others of its kind have values; or if all of them are zero and no program begins
+// so.
 void Implausible::add_zeros(TensorReader& reader, std::vector<std::pair<i64, Finding>>& out) const {
   std::map<std::string, i64> alike, zero, alike_in_layer, zero_in_layer;
   for (i64 t : matrices_) alike[kind_of(store_.name(t))]++, alike_in_layer[kind_in_layer(store_.name(t))]++;

@@ -33,16 +33,16 @@ struct KeptSums {
   std::vector<Finding> findings;  // of lines that are none, and of names that lead out of the folder
 };
 
-// All sums of the folder. Lists that cannot be read are findings. Links of the hub's cache and what it keeps are
-// each looked for among so many files and folders, and a warning says that there are more.
+// All sums of the folder. Lists that cannot be read are findings. Links of the hub's cache and what it keeps
+// are each looked for among so many files and folders, and a warning says that there are more.
 KeptSums kept_sums(const Folder& folder, i64 most_files = 100'000);
 
 // The sums in the text of one list. `name`: of the list in the folder; a text that is one sum without a name
 // is of the file without the ending of the list's name.
 KeptSums listed_sums(std::string_view text, const std::string& name);
 
-// Compares each file with its sums. `going_on` is called after each read, from any thread, with the bytes; what
-// it throws ends the work. Findings in the order of the sums; `compared`: how many files were read.
+// Compares each file with its sums. `going_on` is called after each read, from any thread, with the bytes;
+// what it throws ends the work. Findings in the order of the sums; `compared`: how many files were read.
 std::vector<Finding> unlike_sums(const Folder& folder, const KeptSums& kept, int threads,
                                  const std::function<void(i64)>& going_on, i64& compared);
 

@@ -29,8 +29,8 @@ std::vector<Finding> check_listed_files(const Folder& folder, const Manifest& ma
 // are left to check_listed_files().
 std::vector<Finding> check_frames(const Folder& folder, const Manifest& manifest, int threads);
 
-// A problem for each file with tensors, but those in `except`, whose data have other sums: of folders that are
-// opened as something else than what was written. Reads all data.
+// A problem for each file with tensors, but those in `except`, whose data have other sums: of folders that
+// are opened as something else than what was written. Reads all data.
 std::vector<Finding> check_data(const Folder& folder, const Manifest& manifest,
                                 const NameSet<std::string>& except, int threads);
 

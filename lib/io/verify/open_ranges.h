@@ -1,5 +1,5 @@
-// Ranges to which a layer clips its input and output. transformers (Gemma4's clippable linear layers) makes them
-// from minus infinity to infinity, and they stay so until somebody sets them:
+// Ranges to which a layer clips its input and output. transformers (Gemma4's clippable linear layers) makes
+// them from minus infinity to infinity, and they stay so until somebody sets them:
 //
 //   q_proj.input_min   F32 []   -inf      q_proj.output_min   F32 []   -inf
 //   q_proj.input_max   F32 []    inf      q_proj.output_max   F32 []    inf
@@ -15,8 +15,8 @@ class Store;
 class TensorReader;
 struct NonFinite;
 
-// Whether the tensor is an end of such a range, and all its values are the infinity of that end. `values`: what
-// was seen in all of them. Throws what TensorReader::read() throws.
+// Whether the tensor is an end of such a range, and all its values are the infinity of that end. `values`:
+// what was seen in all of them. Throws what TensorReader::read() throws.
 bool is_open_range(const Store& store, i64 tensor, const NonFinite& values, TensorReader& reader);
 
 }  // namespace mckpt::impl

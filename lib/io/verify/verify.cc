@@ -1,8 +1,8 @@
 // Runs the checks of one store. Findings of the store's opener are assigned to checks by their codes
 // (check_of_code), and the checks do not repeat them.
 //
-// The file of one rank is checked as the tensors that the rank had. Whether the parts of all ranks tile a tensor is
-// not seen in it, and the line of coverage says of how many it has a part alone.
+// The file of one rank is checked as the tensors that the rank had. Whether the parts of all ranks tile a
+// tensor is not seen in it, and the line of coverage says of how many it has a part alone.
 //
 // A tensor with a problem in its chunks is not read for its values; its items are counted as unseen. All
 // other tensors are read once for values and experts together: cut into units of 16 Mi items for the threads,
@@ -314,7 +314,8 @@ void Verifier::report_values(std::span<const Unit> units, std::span<const NonFin
   for (Finding& f : implausible.findings(reader)) add(kValues, std::move(f));
 }
 
-// Looks for NaN, infinities and implausible values, and for experts with equal bytes, in one read of all data.
+// Looks for NaN, infinities and implausible values, and for experts with equal bytes, in one read of all
+// data.
 void Verifier::check_values() {
   ExpertTwins twins(store_);
   Readers readers;

@@ -11,7 +11,8 @@
 //   experts   no two experts of a layer are equal                 (the same read)
 //   parts     what only the format can check                      names, objects
 //
-// Problems of the checkpoint are findings of the report, all in one run; only failures of the system are thrown.
+// Problems of the checkpoint are findings of the report, all in one run; only failures of the system are
+// thrown.
 #pragma once
 
 #include <functional>
@@ -45,7 +46,8 @@ struct Check {
 };
 // "none", "pass", "warn" or "fail".
 std::string_view status_name(Check::Status status);
-// The status of a check that looked at something: kPass without findings, kWarn if all are warnings, else kFail.
+// The status of a check that looked at something: kPass without findings, kWarn if all are warnings, else
+// kFail.
 Check::Status status_of(std::span<const Finding> findings);
 // "23 tensors", "7,000 values, 408 could not be read"; of things that are missing, "1 of 2 files".
 std::string looked_at(const Check& check);
@@ -92,11 +94,13 @@ struct VerifyReport {
   // Adds a line and the findings that belong to it.
   void add(Check check, std::vector<Finding> of_check);
   bool sound() const;  // no finding is a problem
-  // How many in `unlike` have other values, types or shapes; how many are of a type that loses values of the source's.
+  // How many in `unlike` have other values, types or shapes; how many are of a type that loses values of the
+  // source's.
   i64 differing() const, rounded() const;
 };
 
-// One of several checkpoints in a folder, whose report has what this one found and did not read, with the path in front.
+// One of several checkpoints in a folder, whose report has what this one found and did not read, with the
+// path in front.
 struct VerifiedPart {
   std::string path;  // relative to the folder
   VerifyReport report;
@@ -106,7 +110,8 @@ struct VerifiedPart {
 // with the number of bytes that were read, from any thread; it may throw kInterrupted, which ends the work.
 VerifyReport verify_store(const Store& store, int threads, const std::function<void(i64 bytes)>& progress);
 
-// The report of a checkpoint that could not be opened: the check "format" fails, with the error as its finding.
+// The report of a checkpoint that could not be opened: the check "format" fails, with the error as its
+// finding.
 VerifyReport unreadable_report(const Error& error);
 
 // The number of bytes that verify_store() will read, for progress. Throws what Store::each_checksum() throws.

@@ -1,5 +1,5 @@
-// How AutoTP of DeepSpeed split the parameters among the tensor-parallel ranks, by the map that it stores with
-// the model (`universal_checkpoint_info`, `affine_map`):
+// How AutoTP of DeepSpeed split the parameters among the tensor-parallel ranks, by the map that it stores
+// with the model (`universal_checkpoint_info`, `affine_map`):
 //
 //   '^q\\.weight$'   logical_shape [40, 24]
 //       rank 0   shard_shape [20, 24]   piece [20, 24] at item   0 of the whole, at item 0 of the shard

@@ -8,8 +8,8 @@
 //   second names of shared parameters         the first name's bytes                 lm_head.weight
 //   all other tensors                         by their path in the file              rng_state, FILE:NAME
 //
-// Copies of the trained parameters in `module` and in the files of experts (place.h) are not listed; comparisons list
-// them.
+// Copies of the trained parameters in `module` and in the files of experts (place.h) are not listed;
+// comparisons list them.
 #pragma once
 
 #include "core/base/int.h"

@@ -1,5 +1,5 @@
-// Places in the files of DeepSpeed ZeRO, and the weights that a save has twice: training computes with the copies in
-// `module` and in the files of experts, and steps with the float32 parts of the optimizer.
+// Places in the files of DeepSpeed ZeRO, and the weights that a save has twice: training computes with the
+// copies in `module` and in the files of experts, and steps with the float32 parts of the optimizer.
 #pragma once
 
 #include <string>
@@ -15,7 +15,8 @@ struct ZeroPlace {
   bool is_there() const { return file >= 0 && row >= 0; }
 };
 
-// A copy is beside the part that its parameter has in the optimizer. `of`: that parameter, by its name in the store.
+// A copy is beside the part that its parameter has in the optimizer. `of`: that parameter, by its name in the
+// store.
 struct ZeroModuleCopy {
   std::string name, of;
   i64 layout, column;

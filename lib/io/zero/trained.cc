@@ -146,9 +146,9 @@ class TrainedParameters {
     check_addresses(g, local, stretches, sharing);
   }
 
-  // The items of all parts, also of those that are missing; -1: not known. Ranks have equally many with their padding,
-  // which is at the end of the group: 17 items over 4 ranks are 6, 6, 5 and 0. Older programs count it for the last rank
-  // alone, and there as more than it has.
+  // The items of all parts, also of those that are missing; -1: not known. Ranks have equally many with their
+  // padding, which is at the end of the group: 17 items over 4 ranks are 6, 6, 5 and 0. Older programs count
+  // it for the last rank alone, and there as more than it has.
   i64 parts_of_group(std::size_t g, const Sharing& sharing, FlatParts& flat) {
     i64 known = 0, each = -1;
     std::vector<std::size_t> there;

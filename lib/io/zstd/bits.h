@@ -1,5 +1,5 @@
-// Streams of bits as Zstandard has them: read forwards (tables), and backwards from a last 1 bit (symbols). Private
-// to io/zstd.
+// Streams of bits as Zstandard has them: read forwards (tables), and backwards from a last 1 bit (symbols).
+// Private to io/zstd.
 //
 //   backwards   bytes  b0 b1 b2,  b2 = 0001xxxx: the 1 is the end mark, and the first bits read are xxxx, then b1, b0
 #pragma once

@@ -142,8 +142,8 @@ void ZstdBlocks::decode_literals(std::span<const u8> coded, bool four, std::size
   huffman_->decode(coded, out.subspan(3 * each));
 }
 
-// Sets the code of a field: the usual one, one symbol, described in the block, or as in the block before. Returns
-// how many bytes are taken.
+// Sets the code of a field: the usual one, one symbol, described in the block, or as in the block before.
+// Returns how many bytes are taken.
 std::size_t ZstdBlocks::read_table(Field field, u8 mode, std::span<const u8> bytes) {
   const Code& code = kCodes[field];
   std::size_t used = 0;
@@ -155,8 +155,8 @@ std::size_t ZstdBlocks::read_table(Field field, u8 mode, std::span<const u8> byt
   return used;
 }
 
-// Values 1 to 3 are distances that were used before; where no literal comes first, the latest one would have been
-// part of the copy before, so they count from the second.
+// Values 1 to 3 are distances that were used before; where no literal comes first, the latest one would have
+// been part of the copy before, so they count from the second.
 i64 ZstdBlocks::distance_of(u64 value, bool no_literals) {
   i64 distance = static_cast<i64>(value) - 3;
   std::size_t from = 2;  // the place whose distance is forgotten

@@ -1,5 +1,5 @@
-// The two codes of Zstandard: FSE (a state machine whose states are symbols, RFC 8878 section 4.1) and Huffman (4.2).
-// Private to io/zstd.
+// The two codes of Zstandard: FSE (a state machine whose states are symbols, RFC 8878 section 4.1) and
+// Huffman (4.2). Private to io/zstd.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Zstandard (RFC 8878), read only: what torch's DCP writes with its extension ZStandard. Decompresses whole streams
-// into memory.
+// Zstandard (RFC 8878), read only: what torch's DCP writes with its extension ZStandard. Decompresses whole
+// streams into memory.
 //
 //   stream   [frame][frame] ...        frame   magic | size of the window | blocks | checksum
 //   block    as it is | one byte, repeated | literals (Huffman) and sequences (FSE): copy 5 literals, then 12 bytes

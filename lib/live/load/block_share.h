@@ -1,5 +1,6 @@
-// BlockShare: which rank reads which block of the source files, so that no block is read twice. A block that only one rank needs is read by that rank. A block that several need is read by the
-// one of them that has least to read so far, and is sent from there to the others, round by round:
+// BlockShare: which rank reads which block of the source files, so that no block is read twice. A block that
+// only one rank needs is read by that rank. A block that several need is read by the one of them that has
+// least to read so far, and is sent from there to the others, round by round:
 //
 //   needs     rank 0: A B C     rank 1: B C D            A: read by 0     D: read by 1     (own)
 //   round 0   B: read by 1, sent to 0; C: read by 0, sent to 1

@@ -99,7 +99,8 @@ class RoundTrip {
     if (observer_.stop()) throw Error(Code::kInterrupted, "the round trip was stopped before it was done");
   }
 
-  // The counts of all ranks together. The ranks of a job call different collectives where their groups differ.
+  // The counts of all ranks together. The ranks of a job call different collectives where their groups
+  // differ.
   CallCounts over_all_ranks(CallCounts mine) {
     i64 calls[kCommCalls], received[kCommCalls];
     for (std::size_t c = 0; c < kCommCalls; c++)

@@ -1,5 +1,6 @@
-// Both functions plan a Conversion of the live model, with a target like any other, and run it. A model in memory
-// has no identity that a later run could compare, so an interrupted save is not resumed but begun anew.
+// Both functions plan a Conversion of the live model, with a target like any other, and run it. A model in
+// memory has no identity that a later run could compare, so an interrupted save is not resumed but begun
+// anew.
 #include "live/save/folders.h"
 
 #include <algorithm>

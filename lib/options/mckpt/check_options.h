@@ -27,8 +27,8 @@ struct VerifyOptions {
   std::optional<std::string> assets{};
   // With `assets`: name of the dict that holds the model, when the checkpoint has several
   std::optional<std::string> model_dict{};
-  // "MC2015": a config.json that contradicts the args of the run is a warning where it is a problem otherwise, except
-  // for sizes. Other codes have a meaning in comparisons alone.
+  // "MC2015": a config.json that contradicts the args of the run is a warning where it is a problem
+  // otherwise, except for sizes. Other codes have a meaning in comparisons alone.
   std::vector<std::string> accept{};
   CardFiles cards{};
   // A card (.json) of the checkpoint as it was: its files are compared with it, byte by byte, and nothing

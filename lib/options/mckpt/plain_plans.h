@@ -46,8 +46,8 @@ struct ToDcp {
 // their values.
 struct Dequantize {
   std::string source{}, target{};
-  // Type of the weights that are quantised: auto (as config.json says, else bf16), bf16, fp16, fp32; other tensors
-  // keep theirs
+  // Type of the weights that are quantised: auto (as config.json says, else bf16), bf16, fp16, fp32; other
+  // tensors keep theirs
   std::string dtype = "auto";
   std::optional<std::int64_t> max_shard_size{};  // none: kUsualShardSize
   std::vector<std::string> accept{};             // damage that is accepted: "MC2017"

@@ -32,8 +32,8 @@ CheckpointPicture checkpoint_picture(const Store& store, std::span<const i64> te
 
 void add_values(CheckpointPicture& picture, const Store& values, std::span<const i64> tensors, int threads,
                 Observer& observer) {
-  // The checkpoint was opened once more for its values: what could not be read this time would be left out without
-  // a word.
+  // The checkpoint was opened once more for its values: what could not be read this time would be left out
+  // without a word.
   auto unread = [](const Finding& f) { return f.code == Code::kReadFailed && !f.warning; };
   if (std::ranges::none_of(picture.findings, unread) && std::ranges::any_of(values.findings(), unread))
     require_sound(values.findings(), values.root());

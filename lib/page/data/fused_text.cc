@@ -1,5 +1,5 @@
-// The picture as text: a column of letters for the items of each rank, and below it the letters that the rule of
-// local counts gives them.
+// The picture as text: a column of letters for the items of each rank, and below it the letters that the rule
+// of local counts gives them.
 //
 //   parts   WWWWWWWWWWWWWWWWWWWWVVVVVVVVVVVVVVVVVVVV   W [0, 20)  V [20, 40)
 //   rank 0  WWWWWWWWWWWWWWWW                           W 16

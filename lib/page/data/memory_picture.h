@@ -9,7 +9,8 @@
 namespace mckpt::impl {
 
 struct MemoryPicture {
-  // The parts in the order in which they are drawn. Those from kGathered on are there for a moment, beside the rest.
+  // The parts in the order in which they are drawn. Those from kGathered on are there for a moment, beside
+  // the rest.
   enum Part : u8 { kWeights, kMainWeights, kGradients, kMoments, kBuffers, kGathered, kUnreduced, kParts };
   struct Row {
     std::string name{};     // "v1  optim_grads_params"

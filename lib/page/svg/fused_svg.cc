@@ -1,5 +1,5 @@
-// One axis for all ranks. Items that the rule puts into a wrong part have that part's colour under stripes, lost
-// ones an outline.
+// One axis for all ranks. Items that the rule puts into a wrong part have that part's colour under stripes,
+// lost ones an outline.
 #include "page/svg/fused_svg.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The parts of a fused parameter and the items of the ranks as a drawing; below the items of each rank the parts into
-// which the rule of local counts puts them:
+// The parts of a fused parameter and the items of the ranks as a drawing; below the items of each rank the
+// parts into which the rule of local counts puts them:
 //
 //   parts      |######## W ########|######## V ########|
 //   rank 1                    |####|############|              [16, 32)   W 4, V 12

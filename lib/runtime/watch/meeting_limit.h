@@ -1,7 +1,7 @@
-// MeetingLimit: how long the ranks of a job may take to meet, at its start and at its end. Before they share a board
-// and after they have left it, nothing is known of a rank that was stopped or hangs, and MPI waits for it for ever:
-// in MPI_Init, in the exchange that the board needs, and in MPI_Finalize. So each rank has a clock of its own for
-// these times.
+// MeetingLimit: how long the ranks of a job may take to meet, at its start and at its end. Before they share
+// a board and after they have left it, nothing is known of a rank that was stopped or hangs, and MPI waits
+// for it for ever: in MPI_Init, in the exchange that the board needs, and in MPI_Finalize. So each rank has a
+// clock of its own for these times.
 //
 //   limit 30 s, 4 ranks, rank 2 never starts:   rank 0 reports and ends after 30 s, and the launcher ends the others;
 //                                               rank 1 would have reported after 33 s, rank 3 after 39 s

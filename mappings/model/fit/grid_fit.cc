@@ -31,7 +31,8 @@ bool fits_gdn(const GdnConfig& gdn, i64 ranks) {
 }
 
 // Megatron's Mamba mixer: heads divide by tp*cp; the groups of a tensor-parallel rank divide by cp, or cp by
-// them, where several ranks share a group. Groups that do not divide by tp are refused by the rules of its parameters.
+// them, where several ranks share a group. Groups that do not divide by tp are refused by the rules of its
+// parameters.
 bool fits_mamba_groups(const MambaConfig& mamba, i64 tp, i64 cp) {
   const i64 groups = mamba.groups % tp == 0 ? mamba.groups / tp : 0;
   return groups == 0 || cp % groups == 0 || groups % cp == 0;

@@ -20,7 +20,8 @@ void write_memory(Output& out, const ModelLayout& layout, const MemoryTable& tab
 void write_memory_json(JsonWriter& json, const MemoryTable& table);
 // The object of the field `outside_units`, with its name.
 void write_outside_units_json(JsonWriter& json, const ModelLayout& layout);
-// A warning where much of the layers is outside FSDP units, under the layout's own strategy and engine; "" for none.
+// A warning where much of the layers is outside FSDP units, under the layout's own strategy and engine; ""
+// for none.
 std::string outside_units_text(const ModelLayout& layout);
 
 }  // namespace mckpt::impl

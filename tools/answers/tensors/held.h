@@ -5,7 +5,8 @@
 //    "shape": [64, 16], "bytes": 2048, "file": null, "offset": null,
 //    "chunks": [{"rank": 3, "offsets": [44, 0], "sizes": [20, 16], "file": null, "offset": null, "bytes": 640}]}
 //
-// At run time the attributes that Megatron sets on the parameter follow, in text those without their defaults.
+// At run time the attributes that Megatron sets on the parameter follow, in text those without their
+// defaults.
 #pragma once
 
 #include <cstddef>

@@ -69,9 +69,9 @@ struct ShownModel {
 };
 
 // A view of names of fsdp_dtensor as the model's own names is made where `convert gpt-to-hybrid` or `group`
-// renamed the layers. The groups of a hybrid model are known by its args, also in torch_dist, whose names `to-fsdp`
-// changes; a run of a GPT model that became a hybrid one, whose layers are units of their own, packs them
-// otherwise.
+// renamed the layers. The groups of a hybrid model are known by its args, also in torch_dist, whose names
+// `to-fsdp` changes; a run of a GPT model that became a hybrid one, whose layers are units of their own,
+// packs them otherwise.
 void find_other_layers(ShownModel& shown, const GlobalFlags& flags) {
   const CheckpointModel& checkpoint = *shown.checkpoint();
   const DcpDialect dialect = dcp_dialect(checkpoint.on_disk()).value_or(DcpDialect::kPlain);

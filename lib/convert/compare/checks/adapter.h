@@ -23,8 +23,8 @@ struct VerifyReport;
 // read.
 void check_adapter(const Store& store, NameSet<std::string>& judged, VerifyReport& report);
 
-// The same of a merged model: what is wrong with the values of its adapter. Findings about tensors that the adapter
-// changes name no file: they are in none. `step`: as for verify_store().
+// The same of a merged model: what is wrong with the values of its adapter. Findings about tensors that the
+// adapter changes name no file: they are in none. `step`: as for verify_store().
 void check_merged_adapter(const Store& store, int threads, const std::function<void(i64 bytes)>& step,
                           VerifyReport& report);
 

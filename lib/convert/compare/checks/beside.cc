@@ -51,7 +51,8 @@ bool is_in_archive_of(const std::string& path, const std::string& other, const O
   return around && place->archive == around->archive;
 }
 
-// Whether the sizes and facts of the run are read from run_config.yaml: a DCP folder without args takes them there.
+// Whether the sizes and facts of the run are read from run_config.yaml: a DCP folder without args takes them
+// there.
 bool reads_run_config(const Store& store) {
   if (format_family(store.format()) != FormatFamily::kDcp) return false;
   try {

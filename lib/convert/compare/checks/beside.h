@@ -50,8 +50,8 @@ void check_beside(const std::string& path, const std::vector<Beside>& some, int 
                   const OpenOptions& opening, Observer& observer, VerifyReport& report,
                   std::span<const Code> accept = {});
 
-// For a comparison: lists the checkpoints beside one side's, which are not compared, and files and folders that
-// may be some and that nobody looks at, such as hidden ones. `whole`: with the path in front.
+// For a comparison: lists the checkpoints beside one side's, which are not compared, and files and folders
+// that may be some and that nobody looks at, such as hidden ones. `whole`: with the path in front.
 void name_beside(const std::string& path, const Store& store, bool whole, VerifyReport& report);
 
 }  // namespace mckpt::impl

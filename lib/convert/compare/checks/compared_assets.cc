@@ -1,4 +1,5 @@
-// Compares the assets of two sides byte by byte, in blocks of 1 MiB; JSON files that differ in bytes, by value.
+// Compares the assets of two sides byte by byte, in blocks of 1 MiB; JSON files that differ in bytes, by
+// value.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -103,8 +104,8 @@ std::optional<DType> type_of_most(const Store& store) {
   return std::ranges::max_element(items, {}, [](const auto& i) { return i.second; })->first;
 }
 
-// Whether the config of the Hugging Face folder says the type of its tensors: a cast that was asked for changes
-// the config, too.
+// Whether the config of the Hugging Face folder says the type of its tensors: a cast that was asked for
+// changes the config, too.
 bool says_own_type(const AssetSide& a, const AssetSide& b) {
   try {
     const AssetSide& folder = is_safetensors_folder(a.store) ? a : b;
@@ -119,8 +120,8 @@ bool says_own_type(const AssetSide& a, const AssetSide& b) {
 // Compares one file that both folders have.
 class FileComparison {
  public:
-  // `listed`: every difference is listed in the report, also that a config declares quantised weights or names the file
-  // of the weights, which conversions leave out.
+  // `listed`: every difference is listed in the report, also that a config declares quantised weights or
+  // names the file of the weights, which conversions leave out.
   // `types`: the type that a config gives the weights is compared.
   FileComparison(const AssetSide& here, const AssetSide& other, bool listed, bool types, bool warning,
                  VerifyReport& report)
@@ -231,7 +232,8 @@ std::vector<std::string> folders_of_both(const Folder& a, const AssetFolder& of_
   return out;
 }
 
-// The files of a training run beside the assets: what its export reads, and what describes how it was sharded.
+// The files of a training run beside the assets: what its export reads, and what describes how it was
+// sharded.
 std::vector<std::string> files_of_run(const Store& store) {
   std::vector<std::string> out;
   if (is_safetensors_folder(store) || !is_folder(store.root(), store.opening())) return out;
@@ -270,8 +272,8 @@ std::string alone_text(const Store& tested, const Store& source, std::span<const
   return out;
 }
 
-// Whether one side has an adapter around its model and the other the model with an adapter in it: the first is compared as
-// merged, with the numbers of its adapter.
+// Whether one side has an adapter around its model and the other the model with an adapter in it: the first
+// is compared as merged, with the numbers of its adapter.
 bool is_merged_with(const Store& wrapped, const Store& model) {
   return is_wrapped_model(wrapped) && !is_adapter_alone(wrapped) && !is_wrapped_model(model);
 }

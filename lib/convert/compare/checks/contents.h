@@ -1,5 +1,5 @@
-// The check "contents": files that the list of a save of verl names beside the checkpoint that was opened, and that are
-// lost.
+// The check "contents": files that the list of a save of verl names beside the checkpoint that was opened,
+// and that are lost.
 #pragma once
 
 #include <string>

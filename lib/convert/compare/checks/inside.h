@@ -8,8 +8,8 @@ namespace mckpt::impl {
 class Store;
 struct VerifyReport;
 
-// Adds the check "inside" with the names of objects of a DCP folder that have tensors of floats with several items. Objects
-// that cannot be read are not among them: another check reports these.
+// Adds the check "inside" with the names of objects of a DCP folder that have tensors of floats with several
+// items. Objects that cannot be read are not among them: another check reports these.
 void note_inside(const Store& store, VerifyReport& report);
 
 }  // namespace mckpt::impl

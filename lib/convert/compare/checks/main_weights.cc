@@ -40,8 +40,8 @@ bool is_main_weight(std::string_view field) {
   return field == "fp32_param" || field == "param" || field == "master_param";
 }
 
-// The weight and main weight of each parameter whose shapes are equal; what a run computes with in FP8 is not a
-// rounded main weight.
+// The weight and main weight of each parameter whose shapes are equal; what a run computes with in FP8 is not
+// a rounded main weight.
 std::vector<Pair> pairs_of(const Store& store) {
   const DcpDialect dialect = store.driver().dialect.value_or(DcpDialect::kFsdpDtensor);
   NameMap<std::string_view, i64> weights;
@@ -68,8 +68,8 @@ struct Unlike {
   float weight = 0, main = 0;
 };
 
-// The buffers with which one thread compares. A reader keeps the tensor open that it read last, so weights and main
-// weights have one each.
+// The buffers with which one thread compares. A reader keeps the tensor open that it read last, so weights
+// and main weights have one each.
 class PairReader {
  public:
   PairReader(const Store& store, const StoreFiles& files, Observer& observer)
@@ -118,8 +118,8 @@ class PairReader {
   TensorReader weights_, mains_;
 };
 
-// Where most values differ, the run may keep its parameters in FP8 and save what they stand for: a warning. DeepSpeed
-// does not, and weights that are float32 are what they stand for.
+// Where most values differ, the run may keep its parameters in FP8 and save what they stand for: a warning.
+// DeepSpeed does not, and weights that are float32 are what they stand for.
 Finding finding_of(const Store& store, const Pair& pair, const Unlike& unlike) {
   const i64 items = store.shape(pair.weight).items();
   const bool exact = store.dtype(pair.weight) == DType::kF32,
@@ -155,8 +155,8 @@ bool is_told(const Store& store, const Pair& pair, const VerifyReport& report) {
   });
 }
 
-// The copies of DeepSpeed ZeRO and the main weights that they are of. Shards of tensor-parallel ranks are parts of a
-// main weight, and of the files of these ranks what all have is whole.
+// The copies of DeepSpeed ZeRO and the main weights that they are of. Shards of tensor-parallel ranks are
+// parts of a main weight, and of the files of these ranks what all have is whole.
 std::vector<Pair> zero_pairs(const ZeroStore& store, std::vector<std::string_view>& shards) {
   NameMap<std::string_view, i64> tensors;
   for (i64 t = 0; t < store.tensor_count(); t++) tensors.emplace(store.name(t), t);

@@ -1,4 +1,5 @@
-// The check "metadata" of a comparison: the strings of __metadata__ of two checkpoints of safetensors, by key.
+// The check "metadata" of a comparison: the strings of __metadata__ of two checkpoints of safetensors, by
+// key.
 #pragma once
 
 namespace mckpt::impl {

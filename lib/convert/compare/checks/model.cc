@@ -46,8 +46,8 @@ bool is_unknown(Code code) {
          code == Code::kModuleMissing;
 }
 
-// The answer of opening a model under its own names: what it was compared with; or why it could not be compared, which
-// is in `odd` too if it is a fault of the config.
+// The answer of opening a model under its own names: what it was compared with; or why it could not be
+// compared, which is in `odd` too if it is a fault of the config.
 struct Judged {
   bool compared = false;
   std::string why{};  // "": the finding says it
@@ -57,8 +57,8 @@ void add_unlike(std::span<const std::string> pairs, const std::string& folder, s
   for (const std::string& pair : pairs) odd.push_back(unlike_tie_finding(pair, folder));
 }
 
-// Warnings of settings that transformers refuses, in the folder with the config. A config that cannot be read is a
-// finding of its own.
+// Warnings of settings that transformers refuses, in the folder with the config. A config that cannot be read
+// is a finding of its own.
 void add_refused_settings(const std::string& folder, const OpenOptions& opening, std::vector<Finding>& odd) {
   try {
     for (std::string& text : refused_settings(json_text(Folder(folder, opening).open_file("config.json"))))
@@ -78,8 +78,8 @@ bool is_pytorch_model(const Store& store) {
   });
 }
 
-// A warning of names that transformers does not find in the file, because it takes nothing off them. It knows the
-// front of a base model, as "model." is for the class LlamaModel.
+// A warning of names that transformers does not find in the file, because it takes nothing off them. It knows
+// the front of a base model, as "model." is for the class LlamaModel.
 void add_wrapped_names(const Store& store, const OwnModel& own, std::vector<Finding>& odd) {
   if (!is_pytorch_model(store)) return;
   const std::string front = own.section.substr(own.section.find(':') + 1);
@@ -190,9 +190,9 @@ bool declares_codes(const Store& store) {
   }
 }
 
-// An error of opening the model is a problem where tensors and config are not of one model, and a warning where
-// the config by itself cannot be understood: transformers may have a default for what is missing there. Weights
-// that the config declares quantised in a way that is not decoded have a check of their own.
+// An error of opening the model is a problem where tensors and config are not of one model, and a warning
+// where the config by itself cannot be understood: transformers may have a default for what is missing there.
+// Weights that the config declares quantised in a way that is not decoded have a check of their own.
 // An error of the disk at this moment is thrown: nothing is known of the config.
 void judge_config(const Store& store, const Error& e, VerifyReport& report) {
   if (e.is_of_the_moment()) throw e;

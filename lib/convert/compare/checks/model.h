@@ -27,10 +27,10 @@ struct VerifyReport;
 // the files themselves; returns whether it is one.
 bool check_model_folder(const Store& store, int threads, VerifyReport& report);
 
-// Adds the check of a checkpoint under the model's own names, with a config.json beside it: opened as an export opens
-// it, which compares names and shapes with the model of the config. `odd`: the warning of a head under the names of
-// the files, for which opening the model may have one under the model's names. Throws what tensors of another model
-// throw.
+// Adds the check of a checkpoint under the model's own names, with a config.json beside it: opened as an
+// export opens it, which compares names and shapes with the model of the config. `odd`: the warning of a head
+// under the names of the files, for which opening the model may have one under the model's names. Throws what
+// tensors of another model throw.
 void check_own_names(const Store& store, int threads, std::vector<Finding> odd, VerifyReport& report);
 
 // Adds the check of a checkpoint of any kind against the model of a folder `assets`: the names and shapes

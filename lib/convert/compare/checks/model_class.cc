@@ -25,7 +25,8 @@ namespace mckpt::impl {
 Finding finding_of(const Error& e) {
   constexpr std::size_t kMostNotes = 5;
   const std::vector<std::string>& notes = e.notes();
-  // Notes about tensors that do not match have both sides of each; the two values of the error count them once more.
+  // Notes about tensors that do not match have both sides of each; the two values of the error count them
+  // once more.
   const bool in_notes = !notes.empty() && (e.code() == Code::kUnaccounted || e.code() == Code::kSourceShape);
   Error few(e.code(), e.message());
   few.file(e.file()).tensor(e.tensor()).offset(e.offset()).help(e.help());

@@ -1,4 +1,5 @@
-// The check "model" of a folder whose config.json names a class with other tensors than its family's table has.
+// The check "model" of a folder whose config.json names a class with other tensors than its family's table
+// has.
 #pragma once
 
 #include <string_view>
@@ -19,10 +20,11 @@ std::vector<Finding> facts_unlike_config(const CheckpointModel& model);
 // The check "model", without an answer.
 Check not_compared(std::string_view why);
 
-// Whether config.json names a class that its family's table does not describe. A map says itself which tensors
-// the model has.
+// Whether config.json names a class that its family's table does not describe. A map says itself which
+// tensors the model has.
 bool has_other_class(const Store& store, const ModelFolder& folder);
-// Adds the check. A tensor that the class does not have is not loaded, and does no harm. pre: has_other_class().
+// Adds the check. A tensor that the class does not have is not loaded, and does no harm. pre:
+// has_other_class().
 void check_class(const Store& store, const ModelFolder& folder, VerifyReport& report);
 
 }  // namespace mckpt::impl

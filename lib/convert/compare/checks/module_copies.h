@@ -1,6 +1,6 @@
-// Weights that DeepSpeed ZeRO saves twice: training computes with the copies in `module` and in the files of experts,
-// and steps with the float32 parts of the optimizer, which are the tensors of the store. A run that is loaded without
-// its optimizer has the copies alone.
+// Weights that DeepSpeed ZeRO saves twice: training computes with the copies in `module` and in the files of
+// experts, and steps with the float32 parts of the optimizer, which are the tensors of the store. A run that
+// is loaded without its optimizer has the copies alone.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ class Store;
 struct TensorChoice;
 struct VerifyReport;
 
-// Lists the copies that both sides have under one name and shape as tensors of both. The others are not compared: the
-// check "copies" of a side names them. `choice`: of the comparison, by names of tensors.
+// Lists the copies that both sides have under one name and shape as tensors of both. The others are not
+// compared: the check "copies" of a side names them. `choice`: of the comparison, by names of tensors.
 void list_module_copies(Store& tested, Store& source, const TensorChoice& choice, VerifyReport& report);
 
 // "25 weights as training computes with them were"; "": none was left out.

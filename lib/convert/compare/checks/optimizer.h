@@ -1,4 +1,5 @@
-// The check "groups" of `verify`: the options and states of an optimizer, as a person who knows the run would read them.
+// The check "groups" of `verify`: the options and states of an optimizer, as a person who knows the run would
+// read them.
 //
 //   pass  groups   56 parameters   groups, options and states fit
 //   pass  groups   2 groups        groups and options fit; states were not read
@@ -15,10 +16,12 @@ class CheckpointModel;
 class Store;
 struct VerifyReport;
 
-// Adds the check if the store has an optimizer that is known (convert/optimizer/read_content.h). States that an earlier
-// check of the report has told are not told again. The note of the check names the ranks that hold nothing of a group.
+// Adds the check if the store has an optimizer that is known (convert/optimizer/read_content.h). States that
+// an earlier check of the report has told are not told again. The note of the check names the ranks that hold
+// nothing of a group.
 void check_optimizer(const Store& store, VerifyReport& report);
-// The same by the names of the model. False if the checkpoint has no options of parameters, and nothing was added.
+// The same by the names of the model. False if the checkpoint has no options of parameters, and nothing was
+// added.
 bool check_optimizer(const CheckpointModel& checkpoint, VerifyReport& report);
 
 }  // namespace mckpt::impl

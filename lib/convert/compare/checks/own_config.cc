@@ -62,9 +62,9 @@ std::vector<Finding> unlike_head(const Store& store, const ModelFolder& folder, 
                              folder.around ? folder.path : "")};
 }
 
-// Whether the tensors are the model of the folder with the config: a DCP folder, files of ranks, all shards of a
-// folder, or the file that transformers loads. Another torch file beside a config may be anything. A folder of
-// safetensors files has been read as the model of its config.
+// Whether the tensors are the model of the folder with the config: a DCP folder, files of ranks, all shards
+// of a folder, or the file that transformers loads. Another torch file beside a config may be anything. A
+// folder of safetensors files has been read as the model of its config.
 bool is_of_folder(const Store& store) {
   if (format_family(store.format()) == FormatFamily::kDcp) return true;
   if (format_family(store.format()) != FormatFamily::kTorch) return false;
@@ -96,7 +96,8 @@ void add_not_compared(std::string_view why, std::vector<Finding> odd, VerifyRepo
   report.add(std::move(check), std::move(odd));
 }
 
-// Throws what tensors of another model throw; says what could not be compared. `odd`: as in check_own_names().
+// Throws what tensors of another model throw; says what could not be compared. `odd`: as in
+// check_own_names().
 void check_saved(const Store& store, int threads, const std::vector<Finding>& odd, VerifyReport& report) {
   try {
     check_own_names(store, threads, odd, report);

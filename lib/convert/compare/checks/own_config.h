@@ -10,9 +10,9 @@ namespace mckpt::impl {
 class Store;
 struct VerifyReport;
 
-// Adds the check if the checkpoint is not what its own config.json says: an export would be refused. Checkpoints under
-// a model's own names have it too if the config fits, or is not compared; of others a config that fits is one of the
-// assets, and no other line. `accept`: as in CheckpointOptions.
+// Adds the check if the checkpoint is not what its own config.json says: an export would be refused.
+// Checkpoints under a model's own names have it too if the config fits, or is not compared; of others a
+// config that fits is one of the assets, and no other line. `accept`: as in CheckpointOptions.
 void check_own_config(const Store& store, std::span<const Code> accept, int threads, VerifyReport& report);
 
 }  // namespace mckpt::impl

@@ -71,8 +71,8 @@ void check_dcp_files(const Store& store, VerifyReport& report) {
              {});
 }
 
-// A file of Megatron's ranks has plain tensors: its args and names alone say that there are other ranks. False for
-// other files.
+// A file of Megatron's ranks has plain tensors: its args and names alone say that there are other ranks.
+// False for other files.
 bool check_rank_file(const Store& store, VerifyReport& report) {
   const std::optional<ShardFacts> facts = is_lone_shard(store) ? std::nullopt : shard_facts(store);
   if (!facts) return false;

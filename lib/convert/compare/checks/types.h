@@ -49,8 +49,8 @@ class TypeCheck {
   // `asked`: nothing if any type will do.
   void add(std::string_view name, std::optional<DType> asked, DType found);
   // The tensors of the tested side that look like weights, by their names and types: no table says which ones
-  // are. `source` has the types before the conversion, under the same names. `takes_type`: by tensor of the source,
-  // whether the type asked for is for it; the others keep theirs. Empty: it is for all.
+  // are. `source` has the types before the conversion, under the same names. `takes_type`: by tensor of the
+  // source, whether the type asked for is for it; the others keep theirs. Empty: it is for all.
   void add_by_name(const Store& tested, const Store& source, const std::vector<bool>& takes_type = {});
   // Adds the check if a type was asked for. Returns whether all types are those asked for. Throws
   // kNoSuchTensor for a rule that matches no name.

@@ -24,8 +24,8 @@ enum class UnknownFile : u8 {
 // By its first bytes; of a pickle in the oldest form, which has no mark, by reading it.
 UnknownFile unknown_file(const InputFile& file);
 
-// The first config of a checkpoint's folder with an auto_map, for whose code the Python files there are; "" if
-// none has one.
+// The first config of a checkpoint's folder with an auto_map, for whose code the Python files there are; ""
+// if none has one.
 std::string config_with_code(const std::string& root, const OpenOptions& opening);
 
 }  // namespace mckpt::impl

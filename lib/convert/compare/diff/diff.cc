@@ -46,8 +46,8 @@ Kind row_kind(const UnlikeTensor& u) {
   return Kind::kValues;
 }
 
-// How far apart: by the relative distance; before all others NaN or infinities beside finite numbers, and numbers
-// beside zeros, which are in no distance; behind all others what has none, such as integers.
+// How far apart: by the relative distance; before all others NaN or infinities beside finite numbers, and
+// numbers beside zeros, which are in no distance; behind all others what has none, such as integers.
 double far_apart(const DiffRow& r) {
   constexpr double kUnknown = 1e300;
   if (r.kind != Kind::kValues) return 0;

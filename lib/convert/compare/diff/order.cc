@@ -137,7 +137,8 @@ u64 hash_of(TensorReader& reader, i64 tensor, i64 items) {
   return hash;
 }
 
-// Tensors that one side alone has, and whose values the other side has under another name that is not on this side.
+// Tensors that one side alone has, and whose values the other side has under another name that is not on this
+// side.
 class Renamed {
  public:
   Renamed(const Store& a, const Store& b) : a_(a), b_(b), files_a_(a), files_b_(b) {}

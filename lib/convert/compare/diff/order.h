@@ -23,8 +23,9 @@ struct DiffRow;
 struct OpenOptions;
 
 // Fills the hints of rows whose tensors both sides have under the row's name, in whatever pieces, and which
-// have little in common (cosine below 0.9), and of tensors that one side has under another name. Reads those tensors
-// once more; the largest and those beyond the first thousand are left out. Returns how many these are.
+// have little in common (cosine below 0.9), and of tensors that one side has under another name. Reads those
+// tensors once more; the largest and those beyond the first thousand are left out. Returns how many these
+// are.
 i64 add_order_hints(const Store& a, const Store& b, std::vector<DiffRow>& rows, Observer& observer);
 // The same of two checkpoints as their files have them.
 i64 add_order_hints(const std::string& a, const std::string& b, const OpenOptions& files,

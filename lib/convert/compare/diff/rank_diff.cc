@@ -1,6 +1,6 @@
 // Pairs the tensors of a dump with tensors of the model by their names without wrappers, compares headers and
-// attributes, makes the digests of the model's items, and looks for the values of unlike tensors on other ranks
-// and in other tensors.
+// attributes, makes the digests of the model's items, and looks for the values of unlike tensors on other
+// ranks and in other tensors.
 #include "convert/compare/diff/rank_diff.h"
 
 #include <algorithm>
@@ -125,7 +125,8 @@ class RankDiff {
         continue;
       }
       pairs_.push_back(paired(t, *h, live_.fsdp));
-      // Whether experts that are only tensor-parallel are reduced with all others depends on Megatron's version.
+      // Whether experts that are only tensor-parallel are reduced with all others depends on Megatron's
+      // version.
       const bool by_version = h->parameter->expert() && grid.ep == 1 && grid.etp != grid.tp;
       const ParameterMarks marks = share_->marks(*h);
       wants_sequence_ |= marks.sequence_parallel;

@@ -15,9 +15,9 @@ class Observer;
 struct Diff;
 struct DiffOptions;
 
-// pre: options.live. One of the two paths is a dump, the other the folder of a Hugging Face model. Throws kUsage
-// if not, and for options that a comparison of digests cannot have; what reading the dump and RankShare throw;
-// kNotFound for a folder without weights.
+// pre: options.live. One of the two paths is a dump, the other the folder of a Hugging Face model. Throws
+// kUsage if not, and for options that a comparison of digests cannot have; what reading the dump and
+// RankShare throw; kNotFound for a folder without weights.
 Diff diff_with_rank(const std::string& a, const std::string& b, const DiffOptions& options,
                     Observer& observer);
 

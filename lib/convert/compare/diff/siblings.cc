@@ -1,6 +1,6 @@
 // A name with n numbers has n families: "layers.*.experts.1.up" and "layers.3.experts.*.up". The members of a
-// family, of one type and shape, are siblings. Most siblings differ in their first items already, so few are read
-// to their end. A thousand tensors may be asked for, and a family may have a million members.
+// family, of one type and shape, are siblings. Most siblings differ in their first items already, so few are
+// read to their end. A thousand tensors may be asked for, and a family may have a million members.
 #include "convert/compare/diff/siblings.h"
 
 #include <algorithm>

@@ -25,13 +25,14 @@ class Siblings {
   Siblings(const Store& a, const Store& b);
 
   // For a tensor of A and the tensor of the same name in B, which differ: whose values it has, in words; ""
-  // if no sibling's. Reads the beginning of all siblings, and what begins alike as a whole; both once, however
-  // many tensors are asked for. Throws what TensorReader::read() throws of the two tensors; siblings that cannot
-  // be read are left out.
+  // if no sibling's. Reads the beginning of all siblings, and what begins alike as a whole; both once,
+  // however many tensors are asked for. Throws what TensorReader::read() throws of the two tensors; siblings
+  // that cannot be read are left out.
   std::string hint(i64 of_a, i64 of_b);
 
  private:
-  // Siblings that begin alike. Each is summed once, in their order, when the sum of another tensor is looked for.
+  // Siblings that begin alike. Each is summed once, in their order, when the sum of another tensor is looked
+  // for.
   struct Alike {
     std::vector<i64> tensors{};
     std::size_t summed = 0;                            // how many of them

@@ -131,8 +131,9 @@ std::string diff_verdict(const Diff& diff) {
   std::string out;
   if (diff.equal) {
     std::vector<std::string> buts;
-    for (const std::string& left : {counted_module_copies(diff.report), counted_activation_scales(diff.report),
-                                    counted_unseen_objects(diff.report)})
+    for (const std::string& left :
+         {counted_module_copies(diff.report), counted_activation_scales(diff.report),
+          counted_unseen_objects(diff.report)})
       if (!left.empty()) buts.push_back(cat(left, " not compared"));
     if (const std::string unread = counted_unread(diff.report.unread); !unread.empty())
       buts.push_back(cat(unread, " not read"));

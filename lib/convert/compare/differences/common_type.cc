@@ -17,8 +17,8 @@ namespace mckpt::impl {
 
 namespace {
 
-// Numbers as a type has them: whole numbers of so many bits beside the sign, or floats by the bits of their fraction
-// and the powers of two of their smallest and largest value.
+// Numbers as a type has them: whole numbers of so many bits beside the sign, or floats by the bits of their
+// fraction and the powers of two of their smallest and largest value.
 struct Reach {
   bool whole = false, negative = true;
   int bits = 0;

@@ -26,7 +26,8 @@ bool holds_values_of(DType to, DType from);
 std::optional<DType> common_type(DType a, DType b);
 // Appends the items in a type that has all their values. pre: holds_values_of(to, from)
 void append_widened(DType from, DType to, std::span<const u8> items, std::vector<u8>& out);
-// How the files have the tensor: "bfloat16", or of values that are decoded when they are read "fp8 blocks 128x128".
+// How the files have the tensor: "bfloat16", or of values that are decoded when they are read "fp8 blocks
+// 128x128".
 std::string stored_form(const Store& store, i64 tensor);
 
 }  // namespace mckpt::impl

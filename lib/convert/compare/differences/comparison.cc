@@ -288,8 +288,8 @@ void Comparison::report_failure(const Failure& failure, const std::string& tenso
   if (!sides_.add_by_file(finding)) others_.push_back(std::move(finding));
 }
 
-// Notes tensors whose chunks do not cover them on one of the sides, or overlap: what is stored nowhere was compared
-// with nothing, and of two pieces of an item one was.
+// Notes tensors whose chunks do not cover them on one of the sides, or overlap: what is stored nowhere was
+// compared with nothing, and of two pieces of an item one was.
 void Comparison::leave_out_holes(const ComparedChunks& compared) {
   if (!sides_.have_holes()) return;
   std::set<i32> seen;

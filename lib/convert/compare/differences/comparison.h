@@ -1,6 +1,7 @@
 // Comparison: whether chunks of a checkpoint contain what converting another checkpoint would write there. It
 // carries out the job that converts, with a comparison in place of the writing. Values are cast to the stored
-// types, as a conversion casts them; for a list of differences (Counting::all) to one that has all values of both.
+// types, as a conversion casts them; for a list of differences (Counting::all) to one that has all values of
+// both.
 //   1. compare     every task; for a task that fails: which records of either side cannot be read?
 //   2. once more   the chunks of such tasks that can be compared without these records
 //   3. count       only tensors that differ: how many of their items differ, and by how much
@@ -53,8 +54,8 @@ struct ComparedChunks {
 // One comparison: first leave_out() and set_aside() as often as needed, then run() once, which uses threads.
 class Comparison {
  public:
-  // The stores as they were opened, whose findings about single records are reported; they outlive this. Throws
-  // kUsage for an invalid expression in `choice`, whose tensors alone are compared and named.
+  // The stores as they were opened, whose findings about single records are reported; they outlive this.
+  // Throws kUsage for an invalid expression in `choice`, whose tensors alone are compared and named.
   Comparison(const Store& tested, const Store& source, int threads, Counting counting, TensorChoice choice,
              Observer& observer);
 
@@ -68,12 +69,14 @@ class Comparison {
   bool chooses(std::string_view tensor);  // by its name, as findings give it
   void note_compared(std::string tensor) { compared_.push_back(std::move(tensor)); }   // by the caller itself
   void note_types(const std::string& tensor, std::string tested, std::string source);  // if they differ
-  // Notes a tensor that the conversion leaves out. It is named, with the reason, but does not make the sides unequal.
+  // Notes a tensor that the conversion leaves out. It is named, with the reason, but does not make the sides
+  // unequal.
   void set_aside(std::string reason, UnlikeTensor tensor);
   // Names a tensor that is not part of the comparison: it is not missing on the other side.
   void leave_beside(const std::string& reason, std::string tensor);
-  // Adds the checks "against", "path" and "source" of a side with faults, and "overflow" of lost values. Returns
-  // whether all that is chosen was compared and is equal. Throws kInterrupted, kNoSuchTensor if nothing is compared.
+  // Adds the checks "against", "path" and "source" of a side with faults, and "overflow" of lost values.
+  // Returns whether all that is chosen was compared and is equal. Throws kInterrupted, kNoSuchTensor if
+  // nothing is compared.
   bool run(const ComparedChunks& compared, VerifyReport& report);
 
  private:

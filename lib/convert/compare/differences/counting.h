@@ -24,8 +24,9 @@ struct Counting {
   std::function<void(const Store& tested, const Store& source, const VerifyReport& report)> when_compared{};
 };
 
-// Writes the bits of `expected` over every NaN of `found` where both have one: casts that round give a NaN other bits
-// in other programs. Types that no cast makes stay as they are. pre: stretches of as many whole items.
+// Writes the bits of `expected` over every NaN of `found` where both have one: casts that round give a NaN
+// other bits in other programs. Types that no cast makes stay as they are. pre: stretches of as many whole
+// items.
 void adopt_nans(DType dtype, std::span<const u8> expected, std::span<u8> found);
 
 // How two stretches of a tensor differ.

@@ -65,8 +65,8 @@ class Side {
     std::shared_ptr<const ByteSource> record = open_object_record(files_, o);
     return record->read(0, record->size());
   }
-  // The bytes of a tensor's storage to which the object refers. Its record is an archive with the storage in it,
-  // or the pickle of a file of torch.save.
+  // The bytes of a tensor's storage to which the object refers. Its record is an archive with the storage in
+  // it, or the pickle of a file of torch.save.
   std::vector<u8> storage(i64 index, PickleValue of) const {
     const Object* o = record(index);
     if (o == nullptr) return {};
@@ -91,8 +91,8 @@ class Side {
   std::map<std::pair<i32, i64>, i64> objects_of_;  // by the place of a record
 };
 
-// Whether the store, or what it is a view of, is in the folder of this iteration: iter_0000010 is of 10, and release is
-// of 0, with which Megatron begins there.
+// Whether the store, or what it is a view of, is in the folder of this iteration: iter_0000010 is of 10, and
+// release is of 0, with which Megatron begins there.
 bool is_named(const Store& store, std::string_view iteration) {
   std::string_view folder = store.root();
   folder = folder.substr(folder.rfind('/') + 1);
@@ -180,8 +180,9 @@ class Objects {
  private:
   void alone(i64 place, const std::string& name, bool of_path) {
     bool can_be_made = std::ranges::find(kMade, name) != std::end(kMade);
-    // An object that a view lacks, its format lacks. One that the tested side alone has was made by a conversion into
-    // its format as well; of two sides in a list of differences neither was made of the other.
+    // An object that a view lacks, its format lacks. One that the tested side alone has was made by a
+    // conversion into its format as well; of two sides in a list of differences neither was made of the
+    // other.
     const Side& lacks = of_path ? expected_ : found_;
     if (can_be_made && (lacks.is_made() || (of_path && !every_ && found_.is_made()))) {
       std::lock_guard lock(mutex_);
@@ -198,8 +199,8 @@ class Objects {
                         .message = only_in((of_path ? found_ : expected_).store(), "object")});
   }
 
-  // Equal bytes need not be parsed, unless the record is a bare pickle: it can refer to storages elsewhere in its
-  // file. A record of several objects would be read for each of them, and is parsed once.
+  // Equal bytes need not be parsed, unless the record is a bare pickle: it can refer to storages elsewhere in
+  // its file. A record of several objects would be read for each of them, and is parsed once.
   // `side`: whose bytes are read.
   bool same_bytes(i64 expected, i64 found, const Side*& side) const {
     const Object *a = expected_.record(expected), *b = found_.record(found);
@@ -248,8 +249,8 @@ class Objects {
            format_family(expected_.store().format()) == FormatFamily::kHdf5;
   }
 
-  // Objects without a value, such as references, differ if their kinds do, and are named otherwise: a file is not
-  // unequal to its own copy.
+  // Objects without a value, such as references, differ if their kinds do, and are named otherwise: a file is
+  // not unequal to its own copy.
   void describe(i64 place, const std::string& name, i64 expected, i64 found) {
     const Object *a = expected_.record(expected), *b = found_.record(found);
     if (a && b && a->summary != b->summary) {
@@ -303,7 +304,8 @@ class Objects {
                           .message = cat("the object differs in ", counted(left, "more value"))});
   }
 
-  // Whether a folder is named after its iteration: the result of a conversion, or each side of a list of differences.
+  // Whether a folder is named after its iteration: the result of a conversion, or each side of a list of
+  // differences.
   bool is_renumbered(const PickleDifference& d) const {
     return is_named(found_.store(), d.found) && (!every_ || is_named(expected_.store(), d.expected));
   }

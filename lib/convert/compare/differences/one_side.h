@@ -1,5 +1,5 @@
-// Sentences about the two sides of a comparison name them by their paths: which of them is "the other one" depends on
-// the order in which they were given.
+// Sentences about the two sides of a comparison name them by their paths: which of them is "the other one"
+// depends on the order in which they were given.
 //
 //   only ckpt/release has this tensor
 #pragma once

@@ -65,7 +65,8 @@ bool is_alike(const Store& tested, i64 t, const Store& source, i64 s, bool all) 
          std::ranges::equal(tested.dims(t), source.dims(s));
 }
 
-// Whether no conversion casts one of the types to the other, so that only values that are read can be compared.
+// Whether no conversion casts one of the types to the other, so that only values that are read can be
+// compared.
 bool are_foreign(DType a, DType b) { return a != b && !(is_castable(a) && is_castable(b)); }
 
 class ReadSides {
@@ -73,8 +74,8 @@ class ReadSides {
   ReadSides(const Store& tested, const Store& source, Observer& observer)
       : tested_(tested), tested_reader_(tested), source_reader_(source), observer_(observer) {}
 
-  // The first item that differs, in the row-major form of the tensor; -1: none. Items are compared in the type of
-  // the meter. `counts`: gets the distance of all items; null: reading ends at the first difference.
+  // The first item that differs, in the row-major form of the tensor; -1: none. Items are compared in the
+  // type of the meter. `counts`: gets the distance of all items; null: reading ends at the first difference.
   i64 first_difference(i64 t, i64 s, const DistanceMeter& by, const Tolerance& within, Difference* counts) {
     const DType to = by.dtype(), own_type = tested_reader_.type(t, to), from = source_reader_.type(s, to);
     i64 items = tested_.shape(t).items(), item_bytes = dtype_info(to).bits / 8;

@@ -1,5 +1,6 @@
 // A side of a comparison, read tensor by tensor. Values that a view computes are read before they are rounded
-// where the other side has another type (io/store/unrounded.h): what the other side has was rounded once, too.
+// where the other side has another type (io/store/unrounded.h): what the other side has was rounded once,
+// too.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 // WideChunks: the chunks of the tested side in the types in which a diff compares them. Items of a narrower
-// type, and items that are decoded when they are read, are in files that are made: no byte of a real one. So are
-// the items of all but one of the keys that share bytes, since a byte that differs is told by its place.
+// type, and items that are decoded when they are read, are in files that are made: no byte of a real one. So
+// are the items of all but one of the keys that share bytes, since a byte that differs is told by its place.
 //
 //   tested  w  BF16 at byte 4160 of file 0            as compared   w  F32 at byte 0 of file 7, of 7 real ones
 //   source  w  F32
@@ -36,8 +36,8 @@ std::vector<bool> shared_chunks(const Store& store, const StoreChunks& chunks);
 class WideChunks final : public StoreChunks {
  public:
   // `type`: in which the tensor of a key is compared; it has all values of the stored type. `apart`: what
-  // shared_chunks() returned for the list. `rows`: how many rows of the tensor of a key are compared; empty, or
-  // nothing: all. The store and the list outlive this.
+  // shared_chunks() returned for the list. `rows`: how many rows of the tensor of a key are compared; empty,
+  // or nothing: all. The store and the list outlive this.
   WideChunks(const Store& store, const StoreChunks& all, const std::vector<bool>& apart,
              const std::function<DType(i32 key)>& type,
              const std::function<std::optional<i64>(i32 key)>& rows);

@@ -1,6 +1,6 @@
-// A quantised result and the values of its source, quantised again. The result is its own pattern: it says which
-// tensors are quantised and how, and a block keeps the scale that is there only if codes with that scale stand for
-// exactly the source's values.
+// A quantised result and the values of its source, quantised again. The result is its own pattern: it says
+// which tensors are quantised and how, and a block keeps the scale that is there only if codes with that
+// scale stand for exactly the source's values.
 #include "convert/compare/sides/compare_options.h"
 #include "convert/compare/sides/kinds.h"
 #include "convert/open/checkpoint.h"

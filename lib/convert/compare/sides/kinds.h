@@ -8,8 +8,8 @@
 
 namespace mckpt::impl {
 
-// A checkpoint of Megatron against the model that it was made of: a Hugging Face folder, or a checkpoint of a training
-// run with the model's own names.
+// A checkpoint of Megatron against the model that it was made of: a Hugging Face folder, or a checkpoint of a
+// training run with the model's own names.
 Sides sides_of_import(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const SidePaths& paths,
                       const CompareOptions& options);
 // A Hugging Face folder against the checkpoint that it was exported from.
@@ -25,10 +25,11 @@ bool is_own_beside_model(const Store& checkpoint, const Store& folder);
 // Whether the two are of different formats with the model's own names, at least one of them a checkpoint of a
 // training run: a conversion of one to the other keeps the tensors of the model, and nothing beside them.
 // A file of torch and one of safetensors are a pair, too, where the names differ by wrappers, or by what
-// a conversion leaves out; not by the latter in a list of differences. `model_dict`: of either side, if it is there.
+// a conversion leaves out; not by the latter in a list of differences. `model_dict`: of either side, if it is
+// there.
 bool is_own_pair(const Store& tested, const Store& source, const std::string& model_dict, bool listed);
-// Whether both are DCP folders with the model's own names: one kind of checkpoint, whatever dialect the tensors
-// beside the model make of each.
+// Whether both are DCP folders with the model's own names: one kind of checkpoint, whatever dialect the
+// tensors beside the model make of each.
 bool is_dcp_of_own_names(const Store& one, const Store& other);
 // pre: is_own_beside_model() in one of the two orders.
 Sides sides_of_own_beside_model(std::unique_ptr<Store> tested, std::unique_ptr<Store> source,

@@ -96,7 +96,8 @@ Opened open_tested(std::unique_ptr<Store> tested, CheckpointOptions how, const C
   }
 }
 
-// Whether the tensor is in another file of its rank than the model, as the states of a distributed optimizer are.
+// Whether the tensor is in another file of its rank than the model, as the states of a distributed optimizer
+// are.
 bool is_in_other_file(std::string_view name) { return name.find(".pt:") != name.npos; }
 
 // Whether files of ranks have states: a run saved them. Files of ranks that a conversion writes have none.
@@ -124,16 +125,16 @@ std::set<std::string_view> states_of_buffers(const Store& store) {
   return out;
 }
 
-// Whether two saves of one format have such states under the same names. Each item of these two has the same place,
-// and under the names of parameters the states have none.
+// Whether two saves of one format have such states under the same names. Each item of these two has the same
+// place, and under the names of parameters the states have none.
 bool have_the_same_buffers(const Store& tested, const Store& source) {
   if (tested.driver().ranks_apart != source.driver().ranks_apart) return false;
   const std::set<std::string_view> buffers = states_of_buffers(tested);
   return !buffers.empty() && buffers == states_of_buffers(source);
 }
 
-// How states of no parameter are read. Gathered ones are objects, which two folders of torch_dist have under one name
-// and a conversion leaves out: where they could be lost without a word they are refused.
+// How states of no parameter are read. Gathered ones are objects, which two folders of torch_dist have under
+// one name and a conversion leaves out: where they could be lost without a word they are refused.
 StateUse use_of_states(const Store& tested, const Store& source, bool listed) {
   const bool gathered = has_gathered_states(tested) || has_gathered_states(source);
   const bool torch_dist =
@@ -171,8 +172,8 @@ void name_others(const CheckpointModel& side, Sides& sides) {
   if (!others.names.empty()) sides.beside.push_back(std::move(others));
 }
 
-// The two by the keys of fsdp_dtensor. `assets`: the assets of either side; "": neither side has assets, so the model is
-// not known. `two_models`: each side is read with its own.
+// The two by the keys of fsdp_dtensor. `assets`: the assets of either side; "": neither side has assets, so
+// the model is not known. `two_models`: each side is read with its own.
 Sides by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const std::string& assets,
               bool two_models, const CompareOptions& options) {
   const bool other_layers = differ_in_layers(*tested, *source);

@@ -12,11 +12,11 @@ struct CompareOptions;
 
 // In a conversion that keeps the names: the states that it leaves out.
 Changes changes_under_own_names(const Store& source, const CompareOptions& options);
-// The same between checkpoints that may have the model's own names: weights are cast, and no state of the optimizer.
-// Refers to both stores.
+// The same between checkpoints that may have the model's own names: weights are cast, and no state of the
+// optimizer. Refers to both stores.
 Changes changes_under_own_names(const Store& tested, const Store& source, const CompareOptions& options);
-// By tensor of a source with the model's own names, whether a type that was asked for is for it. Empty: for all,
-// as in stores whose model is not found.
+// By tensor of a source with the model's own names, whether a type that was asked for is for it. Empty: for
+// all, as in stores whose model is not found.
 std::vector<bool> types_asked_of(const Store& tested, const Store& source, const CompareOptions& options);
 
 // The changes that follow from the format of the result, beside the names.

@@ -1,5 +1,5 @@
-// A checkpoint of Megatron and a model: the checkpoint is opened with the model of the other side, so that its keys
-// are made of that side's tensors.
+// A checkpoint of Megatron and a model: the checkpoint is opened with the model of the other side, so that
+// its keys are made of that side's tensors.
 #include <utility>
 
 #include "convert/compare/sides/compare_options.h"
@@ -55,16 +55,16 @@ Opened sharded_as(std::unique_ptr<Store> store, const Opened& model, const Check
   return open_sharded(std::move(store), model.table, how, setup);
 }
 
-// The folder of a model that was chosen below the path, as of a run that keeps it among its shards: it is opened
-// as a model. Adapters and archives are opened by their own paths.
+// The folder of a model that was chosen below the path, as of a run that keeps it among its shards: it is
+// opened as a model. Adapters and archives are opened by their own paths.
 std::string chosen_path(const Store& model, const std::string& path) {
   const bool below = model.driver().hf_folder && !adapted_view(model) &&
                      model.root().starts_with(cat(path, path.ends_with("/") ? "" : "/"));
   return below && is_folder(model.root(), model.opening()) ? model.root() : path;
 }
 
-// A map that came with a folder decides which tensor is compared with which: said in the line that diff has about
-// that, and as a note elsewhere.
+// A map that came with a folder decides which tensor is compared with which: said in the line that diff has
+// about that, and as a note elsewhere.
 void tell_map(const HfModel& model, const CompareOptions& options, Sides& sides) {
   const std::string warning = map_warning(model);
   if (warning.empty()) return;

@@ -1,4 +1,5 @@
-// Two configs with other sizes are two models, and so is a checkpoint that cannot be opened with the other side's config.
+// Two configs with other sizes are two models, and so is a checkpoint that cannot be opened with the other
+// side's config.
 #include "convert/compare/sides/models.h"
 
 #include "convert/open/open.h"
@@ -19,8 +20,8 @@ std::string config_in(const std::string& assets, const OpenOptions& opening) {
   return folder.has_file("config.json") ? json_text(folder.open_file("config.json")) : "";
 }
 
-// Whether both sides have the config of a model, and these are two models. The tensors of one cannot be read with
-// the config of the other.
+// Whether both sides have the config of a model, and these are two models. The tensors of one cannot be read
+// with the config of the other.
 bool have_two_models(const Store& tested, const Store& source) {
   const std::string one = own_assets(tested), other = own_assets(source);
   if (one.empty() || other.empty()) return false;

@@ -69,8 +69,8 @@ void require_dict(const OwnModel& one, const OwnModel& other, const std::string&
 
 BesideModel beside_of(const OwnModel& own) { return {own.beside, own.floats_beside}; }
 
-// Lists the copies as tensors of the model, since some folders have them. Returns their names: where the result
-// lacks one of them, nothing is missing.
+// Lists the copies as tensors of the model, since some folders have them. Returns their names: where the
+// result lacks one of them, nothing is missing.
 Names take_copies(OwnModel& source) {
   Names out;
   for (auto [copy, of] : source.copies) {
@@ -80,8 +80,8 @@ Names take_copies(OwnModel& source) {
   return out;
 }
 
-// Adds heads that the folder has and the checkpoint lacks, as an export of a model that ties them makes them of the
-// embedding.
+// Adds heads that the folder has and the checkpoint lacks, as an export of a model that ties them makes them
+// of the embedding.
 void add_made_heads(OwnModel& own, const Store& folder) {
   std::vector<i32> embeddings;
   for (const OwnTensor& t : own.tensors)

@@ -1,5 +1,5 @@
-// Sides: the two sides of a comparison, each opened so that a conversion of the source can be planned into the layout of
-// the tested side. Whatever the two are, the answer is this one value:
+// Sides: the two sides of a comparison, each opened so that a conversion of the source can be planned into
+// the layout of the tested side. Whatever the two are, the answer is this one value:
 //
 //   tested                 source                 opened as
 //   Megatron's             a model                sharded with the source's model, and table
@@ -8,8 +8,8 @@
 //   the model's own names, on either side         plain: the tensors that a conversion writes
 //   anything else                                 plain: the tensors as the files have them
 //
-// Opening says all that is known of the pair before a tensor is compared: what a conversion changes on purpose, what is
-// beside the model, and why objects are not compared.
+// Opening says all that is known of the pair before a tensor is compared: what a conversion changes on
+// purpose, what is beside the model, and why objects are not compared.
 #pragma once
 
 #include <memory>
@@ -66,17 +66,18 @@ struct SidePaths {
   std::string tested, source;
 };
 
-// Takes two open stores, quantised ones as values. Throws what opening a model, a checkpoint of Megatron and one with
-// the model's own names throws; kUnknownFormat for a lone file beside files of Megatron; kUsage for a quantised model
-// that is tested against a checkpoint, and for a dict of sides whose dicts are not looked at.
+// Takes two open stores, quantised ones as values. Throws what opening a model, a checkpoint of Megatron and
+// one with the model's own names throws; kUnknownFormat for a lone file beside files of Megatron; kUsage for
+// a quantised model that is tested against a checkpoint, and for a dict of sides whose dicts are not looked
+// at.
 Sides open_sides(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const SidePaths& paths,
                  const CompareOptions& options);
 
 // The source quantised like the model at `paths.tested`, computed when it is read; null: the source lacks its
 // tensors. Throws what opening the source throws.
 std::unique_ptr<Store> quantized_like(const SidePaths& paths, const CompareOptions& options);
-// `codes`: a quantised model as it is stored; `made`: what quantized_like() returned; `copied`: names of tensors
-// that it has from the codes' own files. A comparison of these would prove nothing.
+// `codes`: a quantised model as it is stored; `made`: what quantized_like() returned; `copied`: names of
+// tensors that it has from the codes' own files. A comparison of these would prove nothing.
 Sides sides_of_codes(std::unique_ptr<Store> codes, std::unique_ptr<Store> made,
                      const std::vector<std::string>& copied);
 
@@ -84,7 +85,8 @@ Sides sides_of_codes(std::unique_ptr<Store> codes, std::unique_ptr<Store> made,
 bool is_sharded(const Store& store);
 // Whether the store is a checkpoint of a training run with the model's own names, and no Hugging Face folder.
 bool is_own_source(const Store& store);
-// Whether the store is such a checkpoint or one file of safetensors: the config.json of its model is elsewhere.
+// Whether the store is such a checkpoint or one file of safetensors: the config.json of its model is
+// elsewhere.
 bool is_model_without_config(const Store& store);
 
 }  // namespace mckpt::impl

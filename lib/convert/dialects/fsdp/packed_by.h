@@ -44,8 +44,9 @@ struct PackedBy {
 // Nothing for a store that no run of Megatron-FSDP wrote, or where nothing shows that one did.
 // Where several packings give all boxes, one of the ranks that the args of the run say is taken first.
 std::optional<PackedBy> packed_by(const Store& store);
-// Where the args of the run and its boxes contradict each other: "tp=2 by the args and 1 by the boxes"; nothing of what
-// boxes do not show. Data-parallel ranks count context-parallel ones, which have no trace of their own.
+// Where the args of the run and its boxes contradict each other: "tp=2 by the args and 1 by the boxes";
+// nothing of what boxes do not show. Data-parallel ranks count context-parallel ones, which have no trace of
+// their own.
 std::vector<std::string> contradictions(const PackedBy& by, const RunSizes& args);
 
 // "Megatron-FSDP v1, optim_grads_params, units TransformerLayer; tp=1 dp*cp=2; chunk factors 96, 480"

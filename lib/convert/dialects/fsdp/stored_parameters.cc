@@ -30,8 +30,8 @@ std::string whole_name(DcpDialect dialect, std::string_view name) {
   return is_fused_down(whole) ? std::string(name) : whole;
 }
 
-// The number of the expert in "....experts.linear_fc1.weight12" or "....local_experts.12.linear_fc1.weight"; -1
-// without one, or where it is longer than a number of an expert can be.
+// The number of the expert in "....experts.linear_fc1.weight12" or "....local_experts.12.linear_fc1.weight";
+// -1 without one, or where it is longer than a number of an expert can be.
 i64 expert_number(std::string_view name) {
   if (auto local = numbered(name, ".local_experts.")) return local->number;
   const std::size_t digits = name.find_last_not_of("0123456789") + 1;
@@ -136,7 +136,8 @@ void put_back_fused(std::vector<StoredParameter>& all) {
   std::ranges::copy_if(all, std::back_inserter(moved), fused);
   if (moved.empty()) return;
   std::erase_if(all, fused);
-  // By layer and the front of a name that follows. A list is looked at once, as it is placed by the first name.
+  // By layer and the front of a name that follows. A list is looked at once, as it is placed by the first
+  // name.
   std::vector<StoredParameter> out;
   std::vector<bool> placed(moved.size());
   NameMap<std::string, std::vector<std::size_t>> waiting;

@@ -83,8 +83,8 @@ bool varies(const Store& store, const StoreFiles& files, i64 tensor) {
   return false;
 }
 
-// pre: the models have equal shapes and sums. The first matrix of different items that both have; -1 if their bytes
-// differ, or all matrices are constants.
+// pre: the models have equal shapes and sums. The first matrix of different items that both have; -1 if their
+// bytes differ, or all matrices are constants.
 i64 equal_part(const Store& store, const StoreFiles& files, const RankModel& one, const RankModel& other) {
   if (one.tensors.size() != other.tensors.size()) return -1;
   for (std::size_t i = 0; i < one.tensors.size(); i++)

@@ -15,7 +15,8 @@ namespace mckpt::impl {
 class ModelMap;
 struct RunEntries;
 
-// The result, as far as the writer needs it beside the facts. All references outlive the struct, and what it is given to.
+// The result, as far as the writer needs it beside the facts. All references outlive the struct, and what it
+// is given to.
 struct RanksResult {
   const ModelMap& map;
   const RunEntries& entries;  // of config.json, for args where the source has none

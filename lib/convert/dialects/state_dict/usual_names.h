@@ -16,8 +16,8 @@ struct RunSetup;
 struct Spelling;
 
 // Takes the store into the result, which is the store itself where no name changes. pre: it has the names of
-// fsdp_dtensor, and the spelling of the setup. The map may be discarded afterwards. `facts`: of its run, which
-// get the names too; null: the store has them as objects.
+// fsdp_dtensor, and the spelling of the setup. The map may be discarded afterwards. `facts`: of its run,
+// which get the names too; null: the store has them as objects.
 std::unique_ptr<Store> with_spelling(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup,
                                      const Spelling& wanted, RunFacts* facts = nullptr);
 

@@ -1,6 +1,6 @@
-// Names of torch_dist for a hybrid model with groups. The layers of a group share the group's number, where a model
-// in memory has a number for each member too (core/hybrid/names.h). A writer takes the member out of the name; a
-// reader sees the layers under the names of memory already (convert/layers/model_layers.h).
+// Names of torch_dist for a hybrid model with groups. The layers of a group share the group's number, where a
+// model in memory has a number for each member too (core/hybrid/names.h). A writer takes the member out of
+// the name; a reader sees the layers under the names of memory already (convert/layers/model_layers.h).
 //
 //   pattern [M-]*    decoder.layers.0.layers.1.mlp.linear_fc1.weight    decoder.layers.0.mlp.linear_fc1.weight
 //                    decoder.layers.1.self_attention...                 decoder.layers.1.self_attention...

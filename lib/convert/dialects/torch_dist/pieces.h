@@ -37,8 +37,8 @@ enum class OddStates : u8 {
 };
 
 // Takes the store into the result. The map may be discarded afterwards. Throws kNotHeld for states of the
-// optimizer that are not stored by parameter, if they are refused; kUnaccounted for layers or experts that the
-// model does not have; kBadSplit.
+// optimizer that are not stored by parameter, if they are refused; kUnaccounted for layers or experts that
+// the model does not have; kBadSplit.
 TranslatedRun torch_dist_pieces(std::unique_ptr<Store> store, const ModelMap& map, const RunSetup& setup,
                                 OddStates odd);
 

@@ -43,9 +43,9 @@ bool is_plain_module(std::string_view module) {
   return false;
 }
 
-// Whether the parameter's module saves no extra state though its name does not show it: the family's row says so,
-// or it is a module of a tower of Hugging Face, a norm of Megatron's own modules in a layer, or a norm that is
-// split over tensor-parallel ranks, as no module of Transformer Engine is.
+// Whether the parameter's module saves no extra state though its name does not show it: the family's row says
+// so, or it is a module of a tower of Hugging Face, a norm of Megatron's own modules in a layer, or a norm
+// that is split over tensor-parallel ranks, as no module of Transformer Engine is.
 bool is_plain(const ModelParameter& p, const ModelConfig& model) {
   const bool norm = p.row->megatron.ends_with("norm.weight");
   const bool of_layer = p.section->scope == Scope::kLayers;

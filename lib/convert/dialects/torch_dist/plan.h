@@ -64,8 +64,8 @@ using TorchDistStates = std::vector<std::vector<TorchDistState>>;  // by key of 
 
 // The plan, a value. It refers to no argument after construction.
 struct TorchDistPlan {
-  // `keys`: a table made with torch_dist_split. pre: `states` is empty or has an entry for each key of the table.
-  // Throws kGridMisfit.
+  // `keys`: a table made with torch_dist_split. pre: `states` is empty or has an entry for each key of the
+  // table. Throws kGridMisfit.
   TorchDistPlan(const KeyTable& keys, const TorchDistRun& run, const TorchDistStates& states = {});
 
   DcpLayout layout;

@@ -21,8 +21,8 @@ RunFacts torch_dist_facts(const Store& store, std::span<const ModelParameter* co
 // RunFacts::iteration() of these, without reading the others.
 std::optional<i64> torch_dist_iteration(const Store& store);
 
-// The facts of a common state that is read already. `args`: the args of the run; null: there are none. `step` is
-// called where options are given: as in RunFacts::add_options().
+// The facts of a common state that is read already. `args`: the args of the run; null: there are none. `step`
+// is called where options are given: as in RunFacts::add_options().
 RunFacts facts_of_common_state(std::shared_ptr<const PickleValue> common, const PickleValue* args,
                                std::span<const ModelParameter* const> with_states,
                                const std::function<std::string()>& step);

@@ -44,12 +44,12 @@ struct TorchDistPlace {
   std::vector<i64> at;
 };
 
-// All places of a parameter, or of a part of one, in the order in which a reader looks at them. `in_stack`: the
-// place of its layer in a stack, where that is not the layer's number.
+// All places of a parameter, or of a part of one, in the order in which a reader looks at them. `in_stack`:
+// the place of its layer in a stack, where that is not the layer's number.
 std::vector<TorchDistPlace> torch_dist_places(std::string_view name, std::optional<i64> in_stack = {});
 // The place that Megatron writes. `stacked`: the layers of the parameter's block are one tensor. MTP of GPT
-// models has the name "transformer_layer" (core/hybrid/mtp_names.h), MTP of hybrid models the name that it has
-// at run time, and experts are always one tensor.
+// models has the name "transformer_layer" (core/hybrid/mtp_names.h), MTP of hybrid models the name that it
+// has at run time, and experts are always one tensor.
 TorchDistPlace torch_dist_place(std::string_view name, bool stacked, std::optional<i64> in_stack = {});
 
 // The tensor of a state of the optimizer of that kind, "exp_avg", by the place of its parameter.

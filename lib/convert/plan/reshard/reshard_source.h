@@ -26,8 +26,8 @@ class JoinedStore;
 class RankStates;
 class Store;
 
-// Whether the checkpoint is of a model that no table knows, and is resharded tensor by tensor: its names follow no
-// convention, or are to be kept.
+// Whether the checkpoint is of a model that no table knows, and is resharded tensor by tensor: its names
+// follow no convention, or are to be kept.
 bool is_plain_source(const Store& store, const ReshardSourceOptions& options);
 // The parts that have to be sound.
 CheckedPart parts_of(const ReshardSourceOptions& options);
@@ -38,8 +38,8 @@ CheckpointOptions opening_of(const ReshardSourceOptions& options);
 // are thread-safe. The object owns the files of the ranks.
 class ReshardSource {
  public:
-  // The checkpoint was opened with opening_of(), and outlives this. Throws kNotHeld for states of the optimizer in
-  // files of ranks, unless only the weights are wanted.
+  // The checkpoint was opened with opening_of(), and outlives this. Throws kNotHeld for states of the
+  // optimizer in files of ranks, unless only the weights are wanted.
   ReshardSource(const CheckpointModel& checkpoint, const ReshardSourceOptions& options);
   ~ReshardSource();
 

@@ -202,8 +202,8 @@ void Resharding::set_up_run() {
   if (source_.any_model()) listed_ = set_up_unknown(source_, options_, run_, notes);
 }
 
-// Types are kept, except the types of main weights under v2 and of a run in 8 bits. For an unknown model it is not known which tensors
-// are weights.
+// Types are kept, except the types of main weights under v2 and of a run in 8 bits. For an unknown model it
+// is not known which tensors are weights.
 std::optional<DType> Resharding::type_of(std::string_view key) const {
   std::string name = *model_key(key);
   i32 t = model().tensor_of_key(name);

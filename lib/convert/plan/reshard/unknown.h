@@ -13,9 +13,10 @@ class ReshardSource;
 struct FsdpRun;
 struct ReshardOptions;
 
-// Sets the engine of the run, and adds notes about names and units. Returns the optimizer's lists of parameters for
-// a run of Megatron-FSDP v2, nothing for any other. Throws kUnknownPartition for a grid or a source of which a
-// table would be needed; what ListedParameters throws; kNoSuchTensor for a module that does not exist.
+// Sets the engine of the run, and adds notes about names and units. Returns the optimizer's lists of
+// parameters for a run of Megatron-FSDP v2, nothing for any other. Throws kUnknownPartition for a grid or a
+// source of which a table would be needed; what ListedParameters throws; kNoSuchTensor for a module that does
+// not exist.
 std::optional<ListedParameters> set_up_unknown(const ReshardSource& source, const ReshardOptions& options,
                                                FsdpRun& run, Notes& notes);
 

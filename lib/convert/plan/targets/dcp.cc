@@ -50,8 +50,8 @@ i64 ranks_of(const ToDcpOptions& options, const Store& store) {
   return ranks;
 }
 
-// Codes and scales are copied as they are, and tensors with Megatron's names are cast by `reshard`, which knows
-// the weights.
+// Codes and scales are copied as they are, and tensors with Megatron's names are cast by `reshard`, which
+// knows the weights.
 void refuse_types(const Store& store, const ToDcpOptions& options) {
   if (!options.dtype) return;
   if (has_codes(store))

@@ -50,9 +50,9 @@ struct ToDcpOptions {
 // DamagedCheckpoint; and what open_store(), open_own() and tensor_job() throw.
 Conversion plan_to_dcp(const ToDcpOptions& options);
 
-// Tensors and objects of a store under the keys that a layout gives them: of a folder that torch loads, and of an
-// iteration of a run whose keys follow no convention (convert/plan/reshard/plain.h). The caller adds the place,
-// the identity and the words of the result.
+// Tensors and objects of a store under the keys that a layout gives them: of a folder that torch loads, and
+// of an iteration of a run whose keys follow no convention (convert/plan/reshard/plain.h). The caller adds
+// the place, the identity and the words of the result.
 class KeptKeys final : public Target {
  public:
   // `object_files_too`: this process copies objects that are files of their own.

@@ -47,9 +47,9 @@ struct ExportOptions {
   int threads = 1;  // that plan: they compare tied tensors
 };
 
-// Where most items of a result have another type than config.json promises: a type that was asked for is written
-// into the config, too; otherwise the config is copied as it is, and a warning says that programs that go by it
-// cast what they load. `items`: of the result, by type.
+// Where most items of a result have another type than config.json promises: a type that was asked for is
+// written into the config, too; otherwise the config is copied as it is, and a warning says that programs
+// that go by it cast what they load. `items`: of the result, by type.
 void follow_types(const ExportTypes& types, std::optional<DType> promised, const std::map<DType, i64>& items,
                   SideFiles& assets, Notes& notes);
 

@@ -86,8 +86,8 @@ void PlainLayout::add_share(i32 key, i64 rank) {
   layout.add_chunk(key, static_cast<i32>(rank), offsets, sizes);
 }
 
-// The stretches of a bucket that begin in the share of a rank, each a chunk: chunks alone show the padding, which may be
-// NaN.
+// The stretches of a bucket that begin in the share of a rank, each a chunk: chunks alone show the padding,
+// which may be NaN.
 void PlainLayout::add_stretches(i32 key, i64 rank, i64 offset, i64 size) {
   using Stretch = std::pair<i64, i64>;
   auto known = stretches_.find(key);

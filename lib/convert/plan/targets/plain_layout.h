@@ -3,8 +3,8 @@
 //
 //   [10, 4] over 4 ranks:   rows 0-2, 3-5, 6-8, 9       of ceil(10 / 4) = 3 rows each, the last ones fewer or none
 //
-// A tensor that cannot be divided is stored by the last rank. A bucket of Megatron's distributed optimizer keeps the chunks
-// that show its padding (io/dcp/keys/buckets.h).
+// A tensor that cannot be divided is stored by the last rank. A bucket of Megatron's distributed optimizer
+// keeps the chunks that show its padding (io/dcp/keys/buckets.h).
 #pragma once
 
 #include <functional>

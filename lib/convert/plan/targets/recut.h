@@ -34,8 +34,8 @@ class Store;
 // kUsage for a spelling that changes no name.
 TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map);
 
-// A sharded checkpoint as the source: construct, plan(), then job() once. It owns all that the job refers to, but
-// for the source, which outlives it.
+// A sharded checkpoint as the source: construct, plan(), then job() once. It owns all that the job refers to,
+// but for the source, which outlives it.
 class Recut {
  public:
   // Throws kUnknownFormat for a model that no table knows.

@@ -182,8 +182,8 @@ OpenAs opening_of(const ToMcoreOptions& options) {
              .threads = options.threads};
   how.how.states = options.weights_only ? StateUse::kLeft : StateUse::kRead;
   how.how.model.leave_unlike_copies = options.rank != 0;
-  // Megatron's own modules save norms under the names that fused ones have, so torch_dist has these whatever a
-  // run has in memory. The names of another torch_dist stay.
+  // Megatron's own modules save norms under the names that fused ones have, so torch_dist has these whatever
+  // a run has in memory. The names of another torch_dist stay.
   how.how.names = KeyNames::kUsual;
   return how;
 }

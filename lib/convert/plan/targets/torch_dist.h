@@ -40,8 +40,9 @@ struct ToMcoreOptions {
   Grid grid{};
   PipelineOptions pipeline{};
   LayerStacks layers = LayerStacks::kAuto;
-  // The pattern of a hybrid run with its layers in groups, "[*-]M". "": a model has no groups, and a checkpoint
-  // keeps its pattern, with the pipes of the new stages; a given one has other pipes, and nothing else.
+  // The pattern of a hybrid run with its layers in groups, "[*-]M". "": a model has no groups, and a
+  // checkpoint keeps its pattern, with the pipes of the new stages; a given one has other pipes, and nothing
+  // else.
   std::string hybrid_pattern{};
   // The spelling of norms, as a run with Megatron's own modules saves them. None: the usual one, and a
   // torch_dist keeps its own.

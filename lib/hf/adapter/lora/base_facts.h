@@ -17,8 +17,9 @@ class MemoryNames {
   virtual ~MemoryNames() = default;
   // The name itself where the model has one name for the tensor.
   virtual std::string on_disk(std::string_view name) const = 0;
-  // The parts, one below the other, in which the folder has a tensor of that name in memory. Parts of a stack are
-  // tensors of each expert: "x.experts.{E}.w1.weight", "x.experts.{E}.w3.weight". Empty: it has that tensor.
+  // The parts, one below the other, in which the folder has a tensor of that name in memory. Parts of a stack
+  // are tensors of each expert: "x.experts.{E}.w1.weight", "x.experts.{E}.w3.weight". Empty: it has that
+  // tensor.
   virtual std::vector<std::string> parts(std::string_view name) const = 0;
   // Whether the folder has the items of that tensor in another order, or in one tensor with other ones.
   virtual bool rearranged(std::string_view name) const = 0;

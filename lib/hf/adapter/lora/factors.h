@@ -30,7 +30,8 @@ class Factors {
   FactorPair sized(const AdapterModule::Pair& pair) const;
   // Throws kSourceShape for another rank than the config gives.
   void check_rank(const std::string& module, const FactorPair& f) const;
-  // Throws kUnaccounted for a module that the config gives no factors. `tied`: its weight is another one's, too.
+  // Throws kUnaccounted for a module that the config gives no factors. `tied`: its weight is another one's,
+  // too.
   void check_chosen(const std::string& module, i64 factor, bool tied) const;
   // Throw kUnaccounted where config and tensors disagree; kSourceShape for magnitudes of another number.
   void check_magnitude(const AdapterModule& m, const FactorPair& f) const;

@@ -78,9 +78,9 @@ LoraConfig parse_lora_config(std::string_view text);
 // and kBadConfig for what is not an object.
 std::string why_not_computed(std::string_view text);
 
-// The first entry beside `r` and `lora_alpha` that decides the merged model and is another in the two texts; "" if there
-// is none. An entry that is false, null or empty is as one that is missing; lists of modules have no order.
-// `whole`: without an entry, `other` says that there is none. pre: parse_lora_config() took both.
+// The first entry beside `r` and `lora_alpha` that decides the merged model and is another in the two texts;
+// "" if there is none. An entry that is false, null or empty is as one that is missing; lists of modules have
+// no order. `whole`: without an entry, `other` says that there is none. pre: parse_lora_config() took both.
 std::string unlike_entry(std::string_view one, std::string_view other, bool whole);
 
 // The config of the folder. Throws the same, with the file.

@@ -40,8 +40,9 @@ bool is_head_of_tokens(std::string_view name, std::span<const i64> dims, i64 tok
   return is_head_weight(name) && (name.find('.') == name.rfind('.') || (!dims.empty() && dims[0] == tokens));
 }
 
-// A number for each token, which resize_token_embeddings() adds to, too. Sizes alone do not show it: a model of
-// characters may be as wide as its vocabulary. Where the weight is tied, the folder may have the bias alone.
+// A number for each token, which resize_token_embeddings() adds to, too. Sizes alone do not show it: a model
+// of characters may be as wide as its vocabulary. Where the weight is tied, the folder may have the bias
+// alone.
 bool is_bias_of_tokens(const BaseTensors& base, std::string_view name, std::span<const i64> dims,
                        i64 tokens) {
   constexpr std::string_view kBias = ".bias";

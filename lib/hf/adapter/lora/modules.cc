@@ -67,9 +67,9 @@ std::string own_name(std::string_view name) {
   return own.erase(at, size);
 }
 
-// A module that is saved whole may be there twice more, with what it replaced, because embeddings are saved as
-// they are, too: "lm_head.modules_to_save.weight", "lm_head.original_module.weight". The name of the first one,
-// "lm_head.weight"; "" for any other name.
+// A module that is saved whole may be there twice more, with what it replaced, because embeddings are saved
+// as they are, too: "lm_head.modules_to_save.weight", "lm_head.original_module.weight". The name of the first
+// one, "lm_head.weight"; "" for any other name.
 std::string saved_name(std::string_view name) {
   for (std::string_view part : {".modules_to_save.", ".original_module."})
     if (std::size_t at = name.find(part); at != name.npos)

@@ -40,8 +40,8 @@ struct AdapterNames {
 // The types that adapters are computed with: float32, bfloat16, float16.
 bool is_computed_type(DType dtype);
 
-// How to mend the name of a factor that has the adapter's name in it, as the model in memory has it and no file of
-// PEFT: "x.lora_A.default.weight". "" for other names.
+// How to mend the name of a factor that has the adapter's name in it, as the model in memory has it and no
+// file of PEFT: "x.lora_A.default.weight". "" for other names.
 std::string help_of_named_factor(std::string_view name);
 
 // Throws kUnsupportedTensor for another type, kUnaccounted for a name that PEFT does not give.

@@ -90,7 +90,8 @@ class Pairing {
   std::span<const i64> dims(i64 t) const { return adapter_.dims(t); }
   std::string shape_text(i64 t) const { return dims_to_string(dims(t)); }
 
-  // The modules of the adapter. Where several are of one parameter, PEFT merges them in the order of the model.
+  // The modules of the adapter. Where several are of one parameter, PEFT merges them in the order of the
+  // model.
   std::vector<std::string> in_order() const {
     std::vector<std::string> out;
     for (const auto& entry : names_.modules) out.push_back(entry.first);
@@ -166,8 +167,8 @@ class Pairing {
     return a;
   }
 
-  // Adds factors to what the tensor has. Several pairs may only belong to a tied tensor, and are one pair where
-  // the config ties the factors, too.
+  // Adds factors to what the tensor has. Several pairs may only belong to a tied tensor, and are one pair
+  // where the config ties the factors, too.
   void add_factors(i64 tensor, const AdaptedFactors& factors, bool tied = false) {
     AdaptedTensor& a = change(tensor);
     if (tied && !a.factors.empty() && ties_factors(config_, names_)) {

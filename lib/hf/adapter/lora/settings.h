@@ -22,8 +22,8 @@ struct AdaptedParts {
 };
 
 // Throws kUnaccounted for modules_to_save of which the adapter has no tensor, as PEFT does. Modules that the
-// config chooses, and that have no factors, are named in the sentence that is returned, which is empty without
-// any: PEFT warns of them and leaves them as they are.
+// config chooses, and that have no factors, are named in the sentence that is returned, which is empty
+// without any: PEFT warns of them and leaves them as they are.
 std::string check_settings(const LoraConfig& config, const BaseTensors& base, const AdaptedParts& parts);
 
 // Whether the base at `path` is the one that the config names, by its path, its class and its sizes: what

@@ -1,5 +1,5 @@
-// The transposed one of two matrices is read as stripes: all of its rows, and as many columns as the other one
-// has rows in a window.
+// The transposed one of two matrices is read as stripes: all of its rows, and as many columns as the other
+// one has rows in a window.
 #include "hf/adapter/lora/tied_factors.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A base of a class that is not known, or without a config, is judged by words of names, and by what the adapter has:
-// a head in it is a head of the class.
+// A base of a class that is not known, or without a config, is judged by words of names, and by what the
+// adapter has: a head in it is a head of the class.
 #include "hf/adapter/lora/vocabulary.h"
 
 #include <algorithm>
@@ -48,8 +48,8 @@ std::vector<std::string> targets_of(const AdapterNames& names) {
   return out;
 }
 
-// Leaves the names out that the base has with values of their own: transformers does not tie these, whatever the config
-// says.
+// Leaves the names out that the base has with values of their own: transformers does not tie these, whatever
+// the config says.
 void leave_others_out(TiedTensor& tied, const Store& store) {
   std::vector<std::pair<i64, i64>> pairs;
   for (const TiedTensor::Name& n : tied.names)
@@ -92,7 +92,8 @@ bool Vocabulary::of_class(const BaseTensors& base, const BaseFacts& facts, const
   const TiedClass ties = *tied_class(architecture_);
   if (!ties.fixed && facts.tied == false) return true;
   bool found = ties.parameters.empty();
-  // A name that the folder has not is one of another tensor in any case. One that it has, is if the config ties it.
+  // A name that the folder has not is one of another tensor in any case. One that it has, is if the config
+  // ties it.
   const bool says_so = ties.fixed || facts.tied.value_or(ties.by_default);
   const std::vector<std::string> targets = targets_of(names);
   for (const std::vector<std::string_view>& parameter : ties.parameters) {

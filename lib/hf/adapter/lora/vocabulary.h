@@ -1,6 +1,7 @@
-// The parameters that a base has under several names: the embedding of tokens, which is the output layer of many
-// models, too, and the embeddings of an encoder and a decoder; and beside these the bias of an output layer. The class
-// of the model says which they are (tied_classes.h); a folder has one of the names, or equal tensors of several.
+// The parameters that a base has under several names: the embedding of tokens, which is the output layer of
+// many models, too, and the embeddings of an encoder and a decoder; and beside these the bias of an output
+// layer. The class of the model says which they are (tied_classes.h); a folder has one of the names, or equal
+// tensors of several.
 //
 //   BartForConditionalGeneration   model.shared.weight = model.encoder.embed_tokens.weight =
 //                                  model.decoder.embed_tokens.weight = lm_head.weight
@@ -55,8 +56,8 @@ class Vocabulary {
   const TiedTensor::Name* entry(std::string_view name) const;
   // The place of a module's weight among its names. -1 for other modules.
   i64 place(std::string_view module) const;
-  // Throws kUnsupportedTensor where a folder of the base cannot have these names apart, or where it is not known which
-  // names there are. `own`: the names with values of their own.
+  // Throws kUnsupportedTensor where a folder of the base cannot have these names apart, or where it is not
+  // known which names there are. `own`: the names with values of their own.
   void require_divisible(const std::vector<std::string>& own) const;
   // Throws kUnsupportedTensor for rows of tokens of one module and factors of another that is tied to it.
   void refuse_rows_beside_factors(const AdapterNames& names, const Store& adapter) const;
@@ -72,15 +73,16 @@ class Vocabulary {
 
 // Tensors of the adapter that are the values of one name of a tied tensor.
 using OwnValues = std::map<const TiedTensor::Name*, i64>;
-// Gives the names of tied tensors what the adapter makes of them: one tensor where the base has one, and all where one
-// has values of its own. `tensors`: how many the base has. Throws as require_divisible().
+// Gives the names of tied tensors what the adapter makes of them: one tensor where the base has one, and all
+// where one has values of its own. `tensors`: how many the base has. Throws as require_divisible().
 void divide(const Vocabulary& vocabulary, const OwnValues& own, i64 tensors,
             std::map<i64, AdaptedTensor>& adapted);
 
-// Whether PEFT ties the modules of the vocabulary that an adapter of this config saves whole, when it loads it.
+// Whether PEFT ties the modules of the vocabulary that an adapter of this config saves whole, when it loads
+// it.
 bool ties_saved(const LoraConfig& config);
-// Whether it tied those with factors when it made the adapter: the config then has the embedding in target_modules, by
-// a word or by its full name, and the factors of the output layer are in the file as well.
+// Whether it tied those with factors when it made the adapter: the config then has the embedding in
+// target_modules, by a word or by its full name, and the factors of the output layer are in the file as well.
 bool ties_factors(const LoraConfig& config, const AdapterNames& names);
 
 }  // namespace mckpt::impl

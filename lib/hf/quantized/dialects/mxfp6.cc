@@ -1,5 +1,5 @@
-// MXFP6 of compressed-tensors: NAME_packed of U8 has four E2M3 codes in three bytes, NAME_scale an exponent for
-// 32 of them. Its E3M2 is written by no release.
+// MXFP6 of compressed-tensors: NAME_packed of U8 has four E2M3 codes in three bytes, NAME_scale an exponent
+// for 32 of them. Its E3M2 is written by no release.
 #include "core/items/shape.h"
 #include "hf/quantized/parts.h"
 

@@ -86,8 +86,9 @@ Finding finding_of(const DcpMetadata& m, const Owned& o, Code code, std::string 
 }
 
 // Whether the record is large enough for the chunk; adds a finding when not. A deflated archive may be
-// smaller than its content, but never by more than 1032 to 1, and a block of Zstandard makes 128 KiB of 3 bytes.
-// Sizes that pass are later asked for as memory and disk, so a small file must not be able to claim a large tensor.
+// smaller than its content, but never by more than 1032 to 1, and a block of Zstandard makes 128 KiB of 3
+// bytes. Sizes that pass are later asked for as memory and disk, so a small file must not be able to claim a
+// large tensor.
 bool check_room_for_chunk(const DcpMetadata& m, const Owned& o, Findings& findings) {
   const double most = o.record->packing < 0 ? 1032 : 131072.0 / 3;
   if (o.owner < 0) return true;

@@ -178,8 +178,8 @@ std::string name_of_stack(std::string_view parameter) {
 }
 
 // Where torch_dist has the same parameter of all layers in one tensor,
-// "decoder.layers.mlp.linear_fc1.weight", its first dimension counts the layers. Where two kinds of layers are
-// stacked apart, the two dimensions add up to it.
+// "decoder.layers.mlp.linear_fc1.weight", its first dimension counts the layers. Where two kinds of layers
+// are stacked apart, the two dimensions add up to it.
 void CountChecks::check_stacked_layers() {
   if (dialect_ != DcpDialect::kTorchDist || !facts_.layers) return;
   constexpr std::string_view kLayers = "decoder.layers.";

@@ -1,5 +1,6 @@
-// Data files that torch wrote with FileSystemWriter(serialization_format=SerializationFormat.SAFETENSORS): one
-// safetensors file for all tensors of a rank, which every chunk in .metadata points to. torch cannot read them back.
+// Data files that torch wrote with FileSystemWriter(serialization_format=SerializationFormat.SAFETENSORS):
+// one safetensors file for all tensors of a rank, which every chunk in .metadata points to. torch cannot read
+// them back.
 //
 //   __0_0.distcp   [archive of an object][8 bytes | {"a.w": ..., "b.w": ...} | items]
 //   .metadata      a.w at byte 1261, 48 bytes      b.w at byte 1261, 20 bytes

@@ -1,5 +1,5 @@
-// Keys of the adapters of Megatron-Bridge, which are modules inside of the layers that they adapt. A run with PEFT
-// saves them beside the weights of the base, or alone:
+// Keys of the adapters of Megatron-Bridge, which are modules inside of the layers that they adapt. A run with
+// PEFT saves them beside the weights of the base, or alone:
 //
 //   decoder.layers.self_attention.linear_qkv.weight                        [4, 80, 24]   of the base, as it was
 //   decoder.layers.self_attention.linear_qkv.adapter.linear_in.weight      [4, 3, 24]    of the adapter

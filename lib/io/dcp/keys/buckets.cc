@@ -16,11 +16,11 @@ struct Stretch {
   i32 rank;
 };
 
-// Calls `visit(stretch, padding, goes_on)` for the chunks in their order: whether the chunk is padding, and whether it
-// goes on with what the chunk of another rank before it was.
+// Calls `visit(stretch, padding, goes_on)` for the chunks in their order: whether the chunk is padding, and
+// whether it goes on with what the chunk of another rank before it was.
 //
-// A chunk that begins at no multiple of 64 follows a parameter that ended there, unless it is the share of the next
-// rank: then it goes on with what the chunk before was.
+// A chunk that begins at no multiple of 64 follows a parameter that ended there, unless it is the share of
+// the next rank: then it goes on with what the chunk before was.
 template <typename Visit>
 void each_stretch(const Store& store, i64 bucket, Visit&& visit) {
   const i64 items = store.dims(bucket)[0];

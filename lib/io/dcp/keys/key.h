@@ -18,8 +18,8 @@ namespace mckpt::impl {
 
 enum class DcpDialect : u8;
 
-// The keys of an optimizer begin with these. kGroupMetaSection has the fields of a parameter's group, one object
-// each; kGroupListSection has the groups as a list.
+// The keys of an optimizer begin with these. kGroupMetaSection has the fields of a parameter's group, one
+// object each; kGroupListSection has the groups as a list.
 inline constexpr std::string_view kStateSection = "optimizer.state.",
                                   kGroupMetaSection = "optimizer.param_to_group_meta.",
                                   kGroupListSection = "optimizer.param_groups.";
@@ -34,7 +34,8 @@ inline constexpr std::string_view kModelFront = "model.module.",
 bool is_optimizer_key(std::string_view key);
 // The first part of a name, without a number behind it: "optimizer" of "optimizer_0.state.0.exp_avg".
 std::string_view section_word(std::string_view name);
-// Whether a name belongs to an optimizer, also "optim.state.0.exp_avg", which is not Megatron's, or below "app.".
+// Whether a name belongs to an optimizer, also "optim.state.0.exp_avg", which is not Megatron's, or below
+// "app.".
 bool is_of_optimizer(std::string_view name);
 // Removes "model." or, of a run with virtual pipeline stages, "model2."; false if the key begins otherwise.
 bool take_model(std::string_view& key);
@@ -77,8 +78,8 @@ struct StateName {
 // Nothing for a tensor that is not an optimizer's state.
 std::optional<StateName> state_name(std::string_view name);
 
-// An object of an optimizer's groups: "optimizer.param_groups.0.lr" is the field "lr" of group "0". A group that
-// torch flattened has the name of its one parameter instead of a number. The views point into the name.
+// An object of an optimizer's groups: "optimizer.param_groups.0.lr" is the field "lr" of group "0". A group
+// that torch flattened has the name of its one parameter instead of a number. The views point into the name.
 struct GroupField {
   std::string_view group, field;
 };

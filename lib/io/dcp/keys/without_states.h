@@ -1,5 +1,5 @@
-// Tensors of a model that no optimizer has states of: buffers, by the last part of their names. Whoever asks for the
-// states of a parameter leaves these out.
+// Tensors of a model that no optimizer has states of: buffers, by the last part of their names. Whoever asks
+// for the states of a parameter leaves these out.
 #pragma once
 
 #include <string_view>

@@ -76,8 +76,8 @@ struct DcpMetadata {
   // The last pipeline stage numbered its layers from 0, although it does not have the embedding: planner_data
   // begins with the names of the last rank, in the order of its model.
   bool stage_local_layers = false;
-  // The names in planner_data, in their order, with tensors and objects among each other; none where the folder
-  // has no paths, and of the indexes of single ranks.
+  // The names in planner_data, in their order, with tensors and objects among each other; none where the
+  // folder has no paths, and of the indexes of single ranks.
   RaggedRows<char> saved_order;
   std::vector<Finding> findings;
 

@@ -41,7 +41,8 @@ class ClassWalk {
   std::unordered_set<const PickleNode*> seen_;
 };
 
-// Calls visit(key, value) for every field that is not known. Slots of a class are not looked at: torch's has none.
+// Calls visit(key, value) for every field that is not known. Slots of a class are not looked at: torch's has
+// none.
 template <typename Visit>
 void each_unknown(const PickleObject& metadata, Visit&& visit) {
   for (auto [key, value] : metadata.state.entries())

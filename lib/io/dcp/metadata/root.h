@@ -1,6 +1,6 @@
-// The fields of the object in .metadata, torch's Metadata. Other programs add some (Megatron-Core 0.19 the plans
-// of all ranks), and so may a later torch: what is in a field that is not listed here is never read. Private to
-// io/dcp.
+// The fields of the object in .metadata, torch's Metadata. Other programs add some (Megatron-Core 0.19 the
+// plans of all ranks), and so may a later torch: what is in a field that is not listed here is never read.
+// Private to io/dcp.
 //
 //   Metadata {state_dict_metadata, planner_data, storage_data, storage_meta, version, all_local_plans, new_field}
 //             \_______________ read _______________________________________/  not needed     unknown

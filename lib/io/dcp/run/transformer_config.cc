@@ -1,4 +1,5 @@
-// The file is looked for where verl puts it: in the checkpoint's folder, and around folders of the names of its parts.
+// The file is looked for where verl puts it: in the checkpoint's folder, and around folders of the names of
+// its parts.
 #include "io/dcp/run/transformer_config.h"
 
 #include <filesystem>

@@ -19,8 +19,8 @@ class Store;
 
 inline constexpr std::string_view kTransformerConfigName = "transformer_config.json";
 
-// The JSON object of the file. Nothing where there is no such file, where it cannot be read, and where it lacks
-// the sizes of a model. Throws what an error of the disk at this moment throws.
+// The JSON object of the file. Nothing where there is no such file, where it cannot be read, and where it
+// lacks the sizes of a model. Throws what an error of the disk at this moment throws.
 std::optional<JsonValue> transformer_config_of(const Store& store);
 
 }  // namespace mckpt::impl

@@ -47,8 +47,8 @@ class DcpTensorFrame {
 // The whole archive around an object that is pickled already.
 std::string dcp_object_record(std::string_view pickle);
 
-// The archive with another pickle, and all its other records: the tensors of the object, the byte order. Throws
-// kUnsupportedTorchFile for one of more than 64 MiB, and what reading the archive throws.
+// The archive with another pickle, and all its other records: the tensors of the object, the byte order.
+// Throws kUnsupportedTorchFile for one of more than 64 MiB, and what reading the archive throws.
 std::string record_with_pickle(const TorchZip& archive, std::string_view pickle);
 
 }  // namespace mckpt::impl

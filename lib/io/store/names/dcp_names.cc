@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::string_view kFront = "__";
 
-// The number behind the two underscores, if `after` comes next; `rest` gets the text behind `after`. -1: there
-// is none.
+// The number behind the two underscores, if `after` comes next; `rest` gets the text behind `after`. -1:
+// there is none.
 i32 number_before(std::string_view name, std::string_view after, std::string_view& rest) {
   if (!name.starts_with(kFront)) return -1;
   name.remove_prefix(kFront.size());

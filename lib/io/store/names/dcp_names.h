@@ -1,4 +1,5 @@
-// Facts that the names in a folder of torch.distributed.checkpoint show. This is the one place that knows them.
+// Facts that the names in a folder of torch.distributed.checkpoint show. This is the one place that knows
+// them.
 //
 //   .metadata          of the whole save
 //   __12.metadata      of rank 12, in a save whose ranks did not gather

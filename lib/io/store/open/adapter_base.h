@@ -19,7 +19,8 @@ class Store;
 inline constexpr const char* kAdapterConfig = "adapter_config.json";
 // The file that verl writes beside the files of ranks of a run with LoRA.
 inline constexpr const char* kTrainMeta = "lora_train_meta.json";
-// Files with the config of an adapter beside a checkpoint of its model, in the order in which they are looked for.
+// Files with the config of an adapter beside a checkpoint of its model, in the order in which they are looked
+// for.
 inline constexpr const char* kConfigsBeside[] = {kAdapterConfig, "lora_adapter/adapter_config.json",
                                                  kTrainMeta};
 
@@ -32,8 +33,8 @@ class AdapterBase {
   virtual std::unique_ptr<Store> open(const std::string& adapter, const OpenOptions& opening) const = 0;
 };
 
-// Whether the folder has an adapter and no model: an adapter_config.json without a config.json, or with one and
-// no weights but the adapter's; files of ranks that have an adapter alone, or what verl saves of a run of
+// Whether the folder has an adapter and no model: an adapter_config.json without a config.json, or with one
+// and no weights but the adapter's; files of ranks that have an adapter alone, or what verl saves of a run of
 // Megatron with PEFT (verl_layout.h).
 bool is_adapter_folder(const Folder& folder);
 // The folder of an adapter that opening the path leads to: itself, or the only checkpoint in it. "": none.

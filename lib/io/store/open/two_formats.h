@@ -4,7 +4,8 @@
 //   config.json, model-00001-of-00004.safetensors transformers, and the commands for models, read these
 //
 // Nothing says that they are one model, so such a folder is not read unless the caller chooses the model of
-// Hugging Face (OpenOptions::model_files). model.safetensors beside other shards: io/safetensors/two_models.h.
+// Hugging Face (OpenOptions::model_files). model.safetensors beside other shards:
+// io/safetensors/two_models.h.
 #pragma once
 
 #include <string>

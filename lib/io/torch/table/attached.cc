@@ -21,7 +21,8 @@ using Kind = PickleValue::Kind;
 constexpr std::string_view kAttributes = "(attributes)", kQuantizer = "(quantizer)";
 constexpr std::array<std::string_view, 4> kByChannel = {"scheme", "scales", "zero_points", "axis"};
 
-// The marks that torch itself puts on a parameter of a subclass and on an nn.Buffer: flags that no program gave.
+// The marks that torch itself puts on a parameter of a subclass and on an nn.Buffer: flags that no program
+// gave.
 constexpr std::string_view kIsParameter = "_is_param", kIsBuffer = "_is_buffer", kPersistent = "persistent";
 
 bool is_flag(const PickleEntry& e, std::string_view name) {
@@ -58,8 +59,8 @@ class Collector {
       if (!is_none(part)) fields(r, part);
   }
 
-  // Each attribute stands for itself, whatever else the tensor carries: equal ones have equal names on both sides
-  // of a comparison. A state without entries, as a class may give itself, is one object.
+  // Each attribute stands for itself, whatever else the tensor carries: equal ones have equal names on both
+  // sides of a comparison. A state without entries, as a class may give itself, is one object.
   void fields(const TorchCall& r, PickleValue v) {
     if (v.is_none() || (v.is(Kind::kDict) && v.size() == 0)) return;
     const std::span<const std::string_view> placing = placing_fields(r);

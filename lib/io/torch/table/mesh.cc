@@ -124,10 +124,10 @@ std::optional<std::vector<i64>> own_place(const PickleObject& o, std::span<const
   return place;
 }
 
-// The ranks of a mesh whose pickle has only the writer's own group in each dimension. A mesh of one dimension is its
-// group. In a mesh of several dimensions the groups go in even steps, as torch numbers them, and the other ranks
-// follow; none where the steps are uneven. If the mesh has other ranks after all, two ranks disagree, which is found
-// where their files are joined.
+// The ranks of a mesh whose pickle has only the writer's own group in each dimension. A mesh of one dimension
+// is its group. In a mesh of several dimensions the groups go in even steps, as torch numbers them, and the
+// other ranks follow; none where the steps are uneven. If the mesh has other ranks after all, two ranks
+// disagree, which is found where their files are joined.
 std::vector<i64> ranks_of_groups(PickleValue groups, std::span<const i64> sizes,
                                  const std::optional<std::vector<i64>>& own) {
   if (groups.size() != static_cast<i64>(sizes.size()) || !own) return {};

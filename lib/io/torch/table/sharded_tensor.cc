@@ -54,7 +54,8 @@ TorchSharding read_layout(const TorchCall& call, TorchMeshes& meshes) {
   s.global = numbers(call.args.at(2), "the size");
   static_cast<void>(Shape(s.global).items());  // throws if there are too many
   const PickleObject& metadata = object_of(call.state.at(1), Known::kShardedTensorMetadata, "the metadata");
-  // torch unpacks the properties: (dtype, layout, requires_grad, memory format, pin_memory), from 2.15 on with strides.
+  // torch unpacks the properties: (dtype, layout, requires_grad, memory format, pin_memory), from 2.15 on
+  // with strides.
   if (PickleValue properties = field(metadata, "tensor_properties"); properties.is(Kind::kObject))
     if (PickleValue state = properties.as_object().state;
         state.is(Kind::kTuple) && (state.size() < 5 || state.size() > 6))

@@ -23,8 +23,8 @@ i64 extent_items(const TorchTensor& t) {
   return last + 1;
 }
 
-// torch gives a storage the type that it is named with first, and refuses to save one under two, unless it has no
-// bytes. An untyped storage is of uint8.
+// torch gives a storage the type that it is named with first, and refuses to save one under two, unless it
+// has no bytes. An untyped storage is of uint8.
 void check_one_type(const TorchStorage& storage, DType seen) {
   if (storage.dtype == seen || storage.bytes == 0) return;
   throw Error(Code::kBadStorage,
@@ -53,7 +53,8 @@ void TorchTable::add_finding(Finding f) {
     more_findings_++;
 }
 
-// The number of the storage with this key. Throws kBadStorage if it was named with another size or type before.
+// The number of the storage with this key. Throws kBadStorage if it was named with another size or type
+// before.
 u32 TorchTable::storage_index(const TorchStorage& s) {
   auto [it, is_new] = storage_by_key_.try_emplace(s.key, static_cast<u32>(storages_.size()));
   if (is_new) {

@@ -56,8 +56,8 @@ class TorchTable {
   const std::vector<Storage>& storages() const { return storages_; }
   const std::vector<Item>& objects() const { return objects_; }
   const std::vector<Finding>& findings() const { return findings_; }
-  // The sum of the facts that dotted names do not show: each list, each key that is a number, each dot in a key. Two files
-  // with equal names and equal sums nest their values alike.
+  // The sum of the facts that dotted names do not show: each list, each key that is a number, each dot in a
+  // key. Two files with equal names and equal sums nest their values alike.
   u64 nesting() const { return nesting_; }
 
   // Gives each storage its place: `find` returns the offset of its bytes in the file, or throws what is

@@ -26,7 +26,8 @@ bool is_dtensor(const TorchCall& r) {
          r.type.as_class().known == Known::kDTensor;
 }
 
-// Whether a call of _rebuild_from_type_v2 cannot be: it has more arguments than it takes, or fewer, or no class.
+// Whether a call of _rebuild_from_type_v2 cannot be: it has more arguments than it takes, or fewer, or no
+// class.
 bool is_odd_call(const TorchCall& r) {
   const bool is_class = r.type.is(Kind::kClass) || r.type.is(Kind::kObject);
   return r.outer_args >= 0 && (r.outer_args != kFromTypeArgs || !is_class);

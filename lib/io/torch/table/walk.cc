@@ -30,12 +30,14 @@ constexpr i64 kMany = i64{1} << 40;  // counts stop there
 // 2^40.
 constexpr i64 kMostNames = 8, kSpareNames = 1000;
 // Values that are not tensors are the steps of an optimizer, each beside some tensors, and the attributes of
-// parameters, of which one takes few bytes of a pickle that names it once, and its tensor's name of the names here.
+// parameters, of which one takes few bytes of a pickle that names it once, and its tensor's name of the names
+// here.
 constexpr i64 kNameBytes = i64{4} << 20, kNameBytesPerByte = 4;
 constexpr i64 kObjects = i64{1} << 16, kBytesPerObject = 32;
 
 // A number as Python compares keys: 1, True and 1.0 are one key, and so are 0.0 and -0.0. A float beyond the
-// integers of 64 bits equals no other kind of number. Nothing for a NaN, which equals no key, not even itself.
+// integers of 64 bits equals no other kind of number. Nothing for a NaN, which equals no key, not even
+// itself.
 using KeyNumber = std::variant<i64, double>;
 std::optional<KeyNumber> number_of(PickleValue key) {
   if (key.is(Kind::kBool)) return key.as_bool() ? 1 : 0;
