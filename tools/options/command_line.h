@@ -52,8 +52,7 @@ class CommandLine {
   Option option(const std::string& names, i64& value, const std::string& help);
   Option option(const std::string& names, std::optional<i64>& value, const std::string& help);
   Option option(const std::string& names, double& value, const std::string& help);
-  // Calls `take` with the one value and the option's name. `value`: its name in the help, if `names` has
-  // none.
+  // Calls `take` with the one value and the option's name. `value`: its name in the help if `names` has none.
   using TakeOne = std::function<void(const std::string& value, const std::string& name)>;
   Option taking_one(const std::string& names, const char* value, TakeOne take, const std::string& help);
   // Calls `take` with all values that were given; `several`: there may be more than one.

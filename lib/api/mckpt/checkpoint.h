@@ -72,8 +72,7 @@ class MCKPT_API Checkpoint {
   std::string writer_json() const;
   std::vector<Finding> findings() const;
   std::vector<Object> objects() const;
-  // The value as a literal of Python, if it is made of numbers, texts, lists and the like alone;
-  // a NaN, which has no literal, is the name nan.
+  // The value as a literal of Python, if it is made of numbers, texts, lists and the like. NaN is nan.
   std::optional<std::string> object_literal(std::string_view name) const;
 
   // The names of all tensors, or of those that the glob matches as a whole, layers.2 before layers.10. Throws

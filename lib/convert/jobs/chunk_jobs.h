@@ -1,6 +1,5 @@
 // The jobs of all conversions. Each function chooses the two sides of a ChunkJob, the unit of chunks that one
-// task writes, and the cast of a chunk; the tasks are made of the three in one place (tasks_of() in
-// chunk_jobs.cc):
+// task writes, and the cast of a chunk; tasks_of() in chunk_jobs.cc makes the tasks of the three:
 //
 //   job        from                  to                    a task writes                            reads a source
 //   import     tensors of a model    chunks of a dialect   all chunks that the same tensors feed    once

@@ -54,8 +54,7 @@ bool any_part(const std::string_view (&table)[N], std::string_view name) {
   return found;
 }
 
-// The names of several torch files may begin with a file or a rank, FILE:NAME. Other colons are letters of
-// the name.
+// The names of several torch files may begin with a file or a rank, FILE:NAME. Other colons are plain letters.
 bool may_name_files(const Store& store) {
   const FormatFamily family = format_family(store.format());
   return (family == FormatFamily::kTorch || family == FormatFamily::kMegatron) &&
@@ -124,8 +123,7 @@ class Sections {
   bool fits_ = false;        // the names are in the model's folder
 };
 
-// By the name alone, where no list says it. Names that a list has not are beside before anything looks at
-// words.
+// By the name alone, where no list says it. Names that a list has not are beside already.
 bool Sections::has_word_beside(const NamedTensor& n) const {
   return listed_.empty() && is_beside_model(n.name);
 }

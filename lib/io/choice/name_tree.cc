@@ -308,8 +308,7 @@ class NameTree::Nodes {
     if (several) append_numbered(std::move(numbered), prefix, place);
   }
 
-  // Nodes that are alike as stretches of `numbered`, which is sorted for it; those with the first node come
-  // first.
+  // Nodes that are alike as stretches of `numbered`, which is sorted for it; the first node's come first.
   std::vector<std::span<const u32>> alike_among(std::vector<u32>& numbered) const {
     auto likeness = [&](u32 c) { return nodes_[c].likeness; };
     std::ranges::stable_sort(numbered, {}, likeness);

@@ -1,6 +1,5 @@
 // Conversions from and to Megatron's checkpoints, each kind a struct of plain values. A field that is left
-// out keeps its default. Most fields have the names of the program's options. Others are in
-// mckpt/plain_plans.h.
+// out keeps its default. Most fields have the names of the program's options. mckpt/plain_plans.h has others.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +25,7 @@ struct ToFsdp {
   Grid grid{};
   Fsdp fsdp{};
   Values values{};
-  // "submodule-conv", "unfused-norms", or "usual" alone; none: a model gets the usual names, a checkpoint
-  // keeps its own
+  // "submodule-conv", "unfused-norms", or "usual" alone; none: usual of a model, a checkpoint's own
   std::vector<std::string> spelling{};
   std::string hybrid_pattern{};             // of a hybrid run with its layers in groups, "[*-]M"
   std::optional<std::int64_t> iteration{};  // none: the source's, or target/release
@@ -40,8 +38,7 @@ struct ToFsdp {
   std::optional<std::int64_t> source_ep{}, source_hsdp{};
 };
 
-// A Hugging Face model or a sharded checkpoint -> the torch_dist checkpoint that a run of this grid would
-// save.
+// A Hugging Face model or a sharded checkpoint -> the torch_dist checkpoint of a run of this grid.
 struct ToMcore {
   std::string source{}, target{}, layers = "auto";  // auto (as Megatron stores them), stacked, indexed
   SourceOptions opening{};
@@ -63,8 +60,7 @@ struct ToHf {
   SourceOptions opening{};
   std::string dtype = "auto";  // auto (the original model's types), keep (as stored), bf16, fp16, fp32
   std::vector<std::pair<std::string, std::string>> dtype_rule{};
-  // Bytes of tensors in one file; none: files as in the model's own folder, if it is known, else
-  // kUsualShardSize
+  // Bytes of tensors in one file; none: as in the model's own folder if known, else kUsualShardSize
   std::optional<std::int64_t> max_shard_size{};
   // fp8-block, mxfp4, like-source (the format of opening.assets); none: plain numbers
   std::optional<std::string> quantize{};

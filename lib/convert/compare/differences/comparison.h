@@ -1,7 +1,6 @@
 // Comparison: whether chunks of a checkpoint contain what converting another checkpoint would write there. It
 // carries out the job that converts, with a comparison in place of the writing. Values are cast to the stored
-// types, as a conversion casts them; for a list of differences (Counting::all) to one that has all values of
-// both.
+// types, as a conversion casts them; for a list of differences (Counting::all) to one that holds both.
 //   1. compare     every task; for a task that fails: which records of either side cannot be read?
 //   2. once more   the chunks of such tasks that can be compared without these records
 //   3. count       only tensors that differ: how many of their items differ, and by how much
@@ -69,14 +68,12 @@ class Comparison {
   bool chooses(std::string_view tensor);  // by its name, as findings give it
   void note_compared(std::string tensor) { compared_.push_back(std::move(tensor)); }   // by the caller itself
   void note_types(const std::string& tensor, std::string tested, std::string source);  // if they differ
-  // Notes a tensor that the conversion leaves out. It is named, with the reason, but does not make the sides
-  // unequal.
+  // Notes a tensor that the conversion leaves out. It is named, with the reason, and leaves the sides equal.
   void set_aside(std::string reason, UnlikeTensor tensor);
   // Names a tensor that is not part of the comparison: it is not missing on the other side.
   void leave_beside(const std::string& reason, std::string tensor);
   // Adds the checks "against", "path" and "source" of a side with faults, and "overflow" of lost values.
-  // Returns whether all that is chosen was compared and is equal. Throws kInterrupted, kNoSuchTensor if
-  // nothing is compared.
+  // Returns whether all that is chosen was compared and is equal. Throws kInterrupted, and kNoSuchTensor for none.
   bool run(const ComparedChunks& compared, VerifyReport& report);
 
  private:

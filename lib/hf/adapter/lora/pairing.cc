@@ -90,8 +90,7 @@ class Pairing {
   std::span<const i64> dims(i64 t) const { return adapter_.dims(t); }
   std::string shape_text(i64 t) const { return dims_to_string(dims(t)); }
 
-  // The modules of the adapter. Where several are of one parameter, PEFT merges them in the order of the
-  // model.
+  // The modules of the adapter. Where several are of one parameter, PEFT merges them in the model's order.
   std::vector<std::string> in_order() const {
     std::vector<std::string> out;
     for (const auto& entry : names_.modules) out.push_back(entry.first);

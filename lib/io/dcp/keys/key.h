@@ -34,8 +34,7 @@ inline constexpr std::string_view kModelFront = "model.module.",
 bool is_optimizer_key(std::string_view key);
 // The first part of a name, without a number behind it: "optimizer" of "optimizer_0.state.0.exp_avg".
 std::string_view section_word(std::string_view name);
-// Whether a name belongs to an optimizer, also "optim.state.0.exp_avg", which is not Megatron's, or below
-// "app.".
+// Whether a name belongs to an optimizer, also "optim.state.0.exp_avg", which is not Megatron's, or "app.".
 bool is_of_optimizer(std::string_view name);
 // Removes "model." or, of a run with virtual pipeline stages, "model2."; false if the key begins otherwise.
 bool take_model(std::string_view& key);

@@ -28,8 +28,8 @@ constexpr std::string_view kStorageFields[] = {"relative_path", "offset", "lengt
 // names. An estimate, to reserve memory.
 constexpr std::size_t kBytesOfChunk = 256;
 
-// A chunk of three dimensions takes less than its part of the pickle, one of twelve twice that.
-constexpr i64 kTimes = 3;
+// A chunk of three dimensions takes less than its part of the pickle, one of 64 six times that.
+constexpr i64 kTimes = 8;
 
 // Bytes of the list of a record's extensions. Two are usual.
 constexpr std::size_t kMostPackingText = 1024;
