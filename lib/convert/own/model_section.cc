@@ -54,7 +54,7 @@ bool any_part(const std::string_view (&table)[N], std::string_view name) {
   return found;
 }
 
-// The names of several torch files may begin with a file or a rank, FILE:NAME. Other colons are plain letters.
+// The names of several torch files may begin with a file or a rank, FILE:NAME. Other colons are letters.
 bool may_name_files(const Store& store) {
   const FormatFamily family = format_family(store.format());
   return (family == FormatFamily::kTorch || family == FormatFamily::kMegatron) &&

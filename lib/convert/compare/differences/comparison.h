@@ -68,12 +68,12 @@ class Comparison {
   bool chooses(std::string_view tensor);  // by its name, as findings give it
   void note_compared(std::string tensor) { compared_.push_back(std::move(tensor)); }   // by the caller itself
   void note_types(const std::string& tensor, std::string tested, std::string source);  // if they differ
-  // Notes a tensor that the conversion leaves out. It is named, with the reason, and leaves the sides equal.
+  // Notes a tensor that the conversion leaves out. It is named, with the reason; the sides stay equal.
   void set_aside(std::string reason, UnlikeTensor tensor);
   // Names a tensor that is not part of the comparison: it is not missing on the other side.
   void leave_beside(const std::string& reason, std::string tensor);
   // Adds the checks "against", "path" and "source" of a side with faults, and "overflow" of lost values.
-  // Returns whether all that is chosen was compared and is equal. Throws kInterrupted, and kNoSuchTensor for none.
+  // Returns whether all that is chosen was compared and equal. Throws kInterrupted, kNoSuchTensor for none.
   bool run(const ComparedChunks& compared, VerifyReport& report);
 
  private:

@@ -39,7 +39,7 @@ struct RankStretch {
 
 // The stretch of each rank in a parameter of `whole` items. held[d] is the number of items of the d-th of the
 // ranks that share the parameter's buffer; the `hsdp` instances of the buffer are cut further or are
-// replicas. Nothing if the numbers do not add up: {16, 16, 8} of 40 is [0, 16) [16, 32) [32, 40), {16, 16} is none.
+// replicas. Nothing if numbers do not add up: {16, 16, 8} of 40 is [0, 16) [16, 32) [32, 40); {16, 16} none.
 std::optional<std::vector<RankStretch>> stretches_of(std::span<const i64> held, i64 whole, i64 hsdp);
 
 // Whether a tensor of these sizes can be a rank's piece of a parameter: rows of it, or the items of rows in
