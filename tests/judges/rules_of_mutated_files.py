@@ -99,6 +99,13 @@ with tempfile.TemporaryDirectory(prefix="mckpt_rules_") as scratch:
     for record in (b"Data/0", b"DATA/0"):
         judged = KIND.judge(*read(PLAIN, scratch, record))
         expect(judged == ("another case", ""), f"the record {record}: {judged}")
+    inside = called("torch._utils", "_rebuild_qtensor", stored(FLOAT), number(0))
+    for rule, value in (
+            ("a parameter of nothing", b"}" + text("p") + called("torch._utils", "_rebuild_parameter", b"N", b"\x88", ORDERED) + b"s" + text("w") + PLAIN + b"s"),
+            ("devices", tuple_of(PLAIN, called("torch", "device", text("0cpu")))),
+            ("thrown away", PLAIN.replace(ORDERED + b"tR", b"}" + text("hook") + inside + b"s" + b"tR"))):
+        judged = KIND.judge(*read(value, scratch))
+        expect(judged == (rule, ""), f"{rule}: {judged}")
     judged = KIND.judge(*read(PLAIN, scratch, b"data/9"))
     expect(judged is None, f"a record under another key: {judged}")
     # A tensor that cannot be made is left on the stack, and another value is the file's.
@@ -110,11 +117,15 @@ with tempfile.TemporaryDirectory(prefix="mckpt_rules_") as scratch:
     safetensors = reference_rules.Safetensors()
     plain = safetensors.seeds()[0]
     check_conditions(safetensors.rules, plain, safetensors.read(plain))
-    for key in ("k", "k\\n"):
-        header = ('{"__metadata__":{' + f'"{key}":"1","{key}":"2"' + "}}").encode()
+    entry = '{"w":{"dtype":"F32","data_offsets":[0,0],%s}}'
+    for rule, header in (
+            *(("a name twice", '{"__metadata__":{' + f'"{key}":"1","{key}":"2"' + "}}") for key in ("k", "k\\n")),
+            ("sizes before a zero", entry % '"shape":[68719476737,68719476737,0]'),
+            ("depth", entry % f'"shape":[0],"more":{"[" * 9}{"]" * 9}')):
+        header = header.encode()
         path, data = os.path.join(scratch, "twice.safetensors"), struct.pack("<Q", len(header)) + header
         with open(path, "wb") as f:
             f.write(data)
         judged = safetensors.judge(data, mutated.opened(path), safetensors.read(data))
-        expect(judged == ("a name twice", ""), f"the key {key} twice: {judged}")
-finish(3 * len(CASES) + 17)
+        expect(judged == (rule, ""), f"{rule}: {judged}")
+finish(3 * len(CASES) + 22)

@@ -5,6 +5,7 @@ import glob
 import io
 import json
 import logging
+import math
 import os
 import pickletools
 import re
@@ -160,11 +161,31 @@ def has_no_items_of_many(data, ours, theirs):
     return any(0 in shape and max(shape) >= 2**63 for _, shape, _ in theirs.tensors.values())
 
 
+def header_of(data):
+    return json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+
+
+def overflows_before_a_zero(data, ours, theirs):
+    shapes = [entry.get("shape", []) for name, entry in header_of(data).items() if name != "__metadata__"]
+    return any(0 in shape and math.prod(shape[:shape.index(0)]) * 64 >= 2**64 for shape in shapes)
+
+
+def levels(value):
+    return 1 + max((levels(item) for item in (value.values() if isinstance(value, dict) else value)), default=0) if isinstance(value, (dict, list)) else 0
+
+
+def is_deep(data, ours, theirs):
+    return levels(header_of(data)) > 8
+
+
 Safetensors.rules = [
     Rule("a name twice", "reference", "two entries of one name: serde keeps the last, other readers the first; mckpt refuses what can be read in two ways",
          ours=r"^MC(1003|110[1-4]|010[12])", also=names_one_that_is_twice),
     Rule("shapes of 64 bits", "reference", "sizes are numbers of 63 bits for mckpt and for torch, of 64 bits for safetensors", ours=r"^MC1003 .*does not fit 63 bits", also=has_no_items_of_many),
     Rule("names with NUL", "reference", "the interface for C and Python ends texts at NUL, and refuses such a name", ours=r"^MC1111 .*holds a NUL"),
+    Rule("sizes before a zero", "mckpt", "safetensors multiplies sizes in their order, and refuses a product that 64 bits do not hold though a later size is 0; the tensor has no items",
+         theirs=r"overflow computing buffer size", also=overflows_before_a_zero),
+    Rule("depth", "reference", "serde takes 128 levels of JSON; no writer puts more than three into a header, and mckpt takes 8", ours=r"^MC1003 .*nested deeper than the limit of 8", also=is_deep),
 ]
 
 
@@ -265,7 +286,7 @@ class Torch(Kind):
         if len(named) < len(theirs.tensors) or not plain:  # names that mckpt makes different, or spells in its own way: compared without them
             a, b = (collections.Counter(side.values()) for side in (ours.tensors, theirs.tensors))
             return "" if a == b else f"tensors without names: mckpt alone {a - b}, reference alone {b - a}"
-        return super().difference(ours, Read(named))
+        return Kind.difference(self, ours, Read(named))
 
 
 # Errors of torch while it makes a tensor.
@@ -273,8 +294,10 @@ MAKING = r"expected dict|requires_grad|rebuild|set_storage|setStorage|storage|si
 
 
 def thrown_away(data, ours, theirs):
-    """The pickle makes values that are not part of the one that it has: it leaves some on the stack, takes some off, or puts some into one place."""
-    return any(Calls(pickle).left or any(op.name in ("POP", "POP_MARK") for op, _, _ in pickletools.genops(pickle)) for pickle in pickles_of(data))
+    """The pickle makes values that are not part of the one that it has: it leaves some on the stack, takes some off, puts some into one place, or gives them
+    to a tensor as its hooks."""
+    hooks = [value for function, args in calls_of(data) if "._rebuild_" in str(function) for arg in args if isinstance(arg, dict) for value in arg.values()]
+    return any("._rebuild_" in str(getattr(value, "maker", "")) for value in hooks) or any(Calls(pickle).left or any(op.name in ("POP", "POP_MARK") for op, _, _ in pickletools.genops(pickle)) for pickle in pickles_of(data))
 
 
 def unsummed(archive, name):
@@ -455,6 +478,14 @@ def is_legacy(data, ours, theirs):
     return not data.startswith(b"PK")
 
 
+def has_parameter_of_nothing(data, ours, theirs):
+    """Without the empty tensors of torch that mckpt does not have, both see the same."""
+    if not any(function == "torch._utils._rebuild_parameter" and args[:1] == (None,) for function, args in calls_of(data)):
+        return False
+    stored = {way: row for way, row in theirs.tensors.items() if row != ("float32", (0,), b"") or ".".join(map(str, way)) in ours.tensors}
+    return not Torch.difference(None, ours, Read(stored))
+
+
 def has_no_items(data, ours, theirs):
     return any(0 in shape for _, shape, _ in theirs.tensors.values())
 
@@ -468,6 +499,9 @@ Torch.rules = [
     Rule("types without a storage class, in the older form", "mckpt", "torch.save writes float8 and the like so, torch.load does not read them; mckpt does",
          theirs=r"UntypedStorage' has no attribute 'dtype'", also=is_legacy),
     Rule("thrown away", "mckpt", "torch makes every tensor, also one that is not part of the value; mckpt looks at those that are", theirs=MAKING, also=thrown_away),
+    Rule("devices", "mckpt", "a device that this torch does not know may be one of another build, so mckpt judges no names of devices", theirs=r"Invalid device string",
+         also=lambda data, ours, theirs: any(function == "torch.device" for function, _ in calls_of(data))),
+    Rule("a parameter of nothing", "both", "torch makes an empty tensor of None, for which no storage is there; mckpt lists tensors that are stored", also=has_parameter_of_nothing),
     Rule("archives", "reference", "torch takes the directory's word, finds names without regard to case, sums nothing and inflates; mckpt takes archives that can be read in one way",
          ours=r"^MC(1201|1202|1203|1004)", also=lambda data, ours, theirs: irregular_zip(data)),
     Rule("another case", "reference", "torch finds DATA.PKL where it looks for data.pkl, and Data/0 for data/0", ours=r"^MC1222 the storage data/\S+ is missing from the archive|^MC1220 .*((data.pkl|version) is missing|letters of another case)", also=has_record_in_capitals),
@@ -499,7 +533,7 @@ Torch.rules = [
     Rule("one rank of several", "reference", "torch has the piece of the rank that wrote the file; mckpt opens whole tensors, which one file of several does not have",
          ours=r"^MC1304 .*a hole: no chunk covers", also=has_part_of_a_tensor),
     Rule("device meshes", "reference", "torch looks at the spec of a DTensor, its mesh and its ranks where the tensor is used, not where it is loaded",
-         ours=r"^MC1210 (a device mesh names a rank|the (shape and the strides|sizes and the ranks) of a device mesh|a DTensor (has no (spec|device mesh)|does not have one placement|is sharded along no dimension|has a placement that mckpt does not know))|^MC1303 .*chunk 0 reaches outside the tensor", also=lambda data, ours, theirs: bool(pieces(theirs))),
+         ours=r"^MC1210 (a device mesh names a rank|the (shape and the strides|sizes and the ranks) of a device mesh|a DTensor (has no (spec|device mesh)|does not have one placement|is sharded along no dimension|has a placement that mckpt does not know))|^MC0102 a DTensor is sharded along a dimension that it does not have|^MC1303 .*chunk 0 reaches outside the tensor", also=lambda data, ours, theirs: bool(pieces(theirs))),
     Rule("sizes of device meshes", "reference", "torch computes with the sizes of a mesh where the tensor is used, not where it is loaded",
          ours=r"^MC1210 a size of a device mesh is negative", also=has_negative_mesh),
     Rule("views without items", "reference", "torch does not look at the strides of a tensor without items", ours=r"^MC1223", also=has_no_items),
