@@ -192,7 +192,7 @@ class Case:
         kind = "pt-to-safetensors" if self.source.endswith(".pt") else "to-safetensors"
         if expected[2]:
             self.convert("to_safetensors", [expected[2], expected[0]], "convert", kind, self.source, self.out + ".safetensors", *self.base)
-        self.convert("dequantize", expected[3:4], "convert", "dequantize", self.source, self.out)
+        self.convert("dequantize", expected[3:4], "convert", "dequantize", self.source, self.out, "--dtype", "bf16")
         states = answer(self.at("expected_states.json"))
         if states:
             self.clean()

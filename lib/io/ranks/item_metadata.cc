@@ -115,6 +115,7 @@ class Reader {
   }
 
   void add_tensor(const std::string& item, std::span<const std::string> parts, PickleValue groups) {
+    room_.take(std::ssize(item));
     std::vector<ItemSharding>& out = out_.tensors[{item, joined(parts)}];
     out.clear();
     for (PickleValue group : groups.items()) {

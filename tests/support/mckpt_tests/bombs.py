@@ -205,19 +205,26 @@ def shared_groups():
     return pickle.dumps({"metadata": {"model": item}, "world_size": 1000, "version": "2.0"})
 
 
+def long_item():
+    """metadata.pkl whose very many tensors belong to an item with a long name."""
+    paths = {f'["w{i}"]': [] for i in range(20_000)}
+    return pickle.dumps({"metadata": {"n" * 60_000: {"nested_path_to_metadata": paths, "rank_to_layout_info": {0: None}}}, "world_size": 1, "version": "2.0"})
+
+
+OF_ITEMS = {"shared groups of ranks": shared_groups, "a long name of an item": long_item}
 METADATA = {
     "shared chunks": shared_chunks,
     "shared sizes": shared_sizes,
     "a nested path": nested_path,
     "long extensions": long_extensions,
-    "shared groups of ranks": shared_groups,
+    **OF_ITEMS,
 }
 
 
 def folder_of_ranks(folder, name):
     """Makes a folder with this .metadata or metadata.pkl, and returns the path of it."""
     os.mkdir(folder)
-    of_items = name == "shared groups of ranks"
+    of_items = name in OF_ITEMS
     written(os.path.join(folder, "model_0.pt" if of_items else "__0_0.distcp"), bytes(4))
     metadata = os.path.join(folder, "metadata.pkl" if of_items else ".metadata")
     written(metadata, METADATA[name]())

@@ -19,7 +19,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 class Browser:
     def __init__(self, program):
-        self.folder = tempfile.TemporaryDirectory(prefix="mckpt_browser_")
+        self.folder = tempfile.TemporaryDirectory(prefix="mckpt_browser_", ignore_cleanup_errors=True)  # its helpers may still write
         to_read, self.to = os.pipe()
         self.answers, to_write = os.pipe()
         # Chromium takes commands on descriptor 3 and answers on 4.

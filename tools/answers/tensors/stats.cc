@@ -141,8 +141,8 @@ void write_stats(Output& out, const Store& store, std::span<const i64> tensors, 
   const GlobalNorm all = global_norm(store, tensors, stats);
   if (!all.l2)
     out.line(
-        "\nL2 of all parameters  -  (not known: several ranks may have copies of one parameter, and no config.json "
-        "of their model in hf_assets says which)");
+        "\nL2 of all parameters  -  (not known: several ranks may have copies of one parameter, and nothing says "
+        "which without all files of the ranks and the config.json of the model in hf_assets)");
   else if (all.tensors > 0)
     out.line(cat("\nL2 of all parameters  ", short_number(*all.l2), "  (", counted(all.tensors, "tensor"),
                  left_out(all.others, "a state or packed", "states or packed"),

@@ -182,7 +182,7 @@ void Linker::add_tensor(std::string_view name, i64 row) {
     throw e.default_tensor(name);
   }
   std::span<const u32> chunks = rows_.chunks[row];
-  rows_.room.take(std::ssize(name) +
+  rows_.room.take(std::ssize(name) + std::ssize(dims) * i64{sizeof(i64)} +
                   std::ssize(chunks) * (2 * std::ssize(dims) * i64{sizeof(i64)} + i64{sizeof(DcpRecord)}));
   for (u32 chunk : chunks) {
     std::span<const i64> box = rows_.boxes[chunk];
