@@ -13,6 +13,7 @@
 
 #include "convert/compare/activations.h"
 #include "convert/compare/checks/module_copies.h"
+#include "convert/compare/compare_sides.h"
 #include "convert/compare/object_check.h"
 #include "convert/compare/verify.h"
 #include "core/base/error_code.h"
@@ -212,12 +213,8 @@ std::string but_unread(const VerifyReport& report, bool good, bool compared) {
     left_out.push_back(cat("tensors inside of ", counted(inside->count, "object"), " were not read"));
   if (const i64 files = std::ssize(other_files(report)); compared && good && files > 0)
     left_out.push_back(cat(counted(files, "file"), files == 1 ? " differs" : " differ"));
-  i64 others = 0;
-  for (const Check& c : report.checks)
-    if (c.name == "others") others += c.count;
-  if (others > 0)
-    left_out.push_back(
-        cat(counted(others, "tensor"), " beside the model ", others == 1 ? "was" : "were", " not compared"));
+  if (const std::string others = counted_others(report); !others.empty())
+    left_out.push_back(cat(others, " not compared"));
   if (const std::string copies = counted_module_copies(report); !copies.empty())
     left_out.push_back(cat(copies, " not compared"));
   if (const std::string scales = counted_activation_scales(report); !scales.empty())

@@ -82,4 +82,11 @@ bool compare_sides(const Sides& sides, const Comparing& c, std::vector<Oddities>
   return same;
 }
 
+std::string counted_others(const VerifyReport& report) {
+  i64 count = 0;
+  for (const Check& c : report.checks)
+    if (c.name == "others") count += c.count;
+  return count == 0 ? "" : cat(counted(count, "tensor"), " beside the model ", count == 1 ? "was" : "were");
+}
+
 }  // namespace mckpt::impl

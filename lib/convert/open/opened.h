@@ -56,6 +56,9 @@ struct Opened {
   const AdaptedStore* adapted = nullptr;
   // The folder of the model, where that is not the folder of its weights; null: it is, or there is none.
   std::unique_ptr<ModelFolder> folder;
+  // Names of tensors beside a model under its own names, of which `table` was made; and of those, the tensors
+  // that may be weights.
+  std::vector<std::string> beside{}, floats_beside{};
   std::optional<SafetensorsOriginal> own_original{};  // what `own` knew of it, where `table` was made of it
 
   // Nothing is open: the model is in memory.

@@ -114,6 +114,7 @@ Opened open_run(std::unique_ptr<Store> store, const OpenAs& options) {
   note_left_out(out.left_out, *own);
   note_choice(options.source, *own->store, out.notes);
   out.own_original = std::move(own->original);
+  out.beside = std::move(own->beside), out.floats_beside = std::move(own->floats_beside);
   out.folder = std::make_unique<ModelFolder>(own->folder);
   out.table =
       std::make_shared<HfModel>(open_hf_model(own->folder.path, take_written(*own), options.how.model));

@@ -17,7 +17,7 @@ from . import _html
 from ._call import Handle, Path, call, name_bytes, read_json, settings, thread_count
 from .progress import Show, watched
 from .settings import DIFF, DiffSettings, Unpack, lists, refuse_misnamed
-from .values import Check, Finding, copies_not_compared, counted, scales_not_compared
+from .values import Check, Finding, counted, left_uncompared
 
 _MOST_SHOWN = 20  # rows of a text
 
@@ -114,8 +114,7 @@ class Diff:
 
     def _answer(self) -> str:
         if self.equal:
-            copies = sum(check.count for check in self.checks if check.name == "copies")
-            left_out = [*([copies_not_compared(copies)] if copies else []), *scales_not_compared(self.checks)]
+            left_out = left_uncompared(self.checks)
             return f"equal: {self.compared} ({self.tensors:,} compared){', but ' + ' and '.join(left_out) if left_out else ''}"
         counts = Counter(row.kind for row in self.rows)
         parts = [f"{counts[kind]:,} {words}" for kind, words in _KINDS.items() if kind in counts]

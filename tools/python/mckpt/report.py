@@ -10,7 +10,7 @@ from . import _html
 from ._call import Handle, Path, call, call_text, name_bytes, read_json, settings, thread_count
 from .progress import Show, watched
 from .settings import COMPARE, CompareSettings, Unpack, lists, refuse_misnamed
-from .values import Check, Difference, Finding, copies_not_compared, counted, difference, scales_not_compared
+from .values import Check, Difference, Finding, counted, difference, left_uncompared
 
 
 @lists(COMPARE)
@@ -85,11 +85,9 @@ class Report:
         if self.against is None:
             return f"{self.path}: {'sound' if self.sound else 'not sound'}"
         cast = f" after a cast that rounds {counted(self.rounded, 'tensor')}" if self.equal and self.rounded else ""
-        infinite, others, copies = (sum(check.count for check in self.checks if check.name == name) for name in ("overflow", "others", "copies"))
+        infinite = sum(check.count for check in self.checks if check.name == "overflow")
         buts = [f"{counted(infinite, 'tensor')} {'has' if infinite == 1 else 'have'} values that a cast made infinite"] if infinite else []
-        buts += [f"{counted(others, 'tensor')} beside the model {'was' if others == 1 else 'were'} not compared"] if others else []
-        buts += [copies_not_compared(copies)] if copies else []
-        buts += scales_not_compared(self.checks)
+        buts += left_uncompared(self.checks)
         but = f", but {' and '.join(buts)}" if self.equal and buts else ""
         return f"{self.path}: {'equal to' if self.equal else 'differs from'} {self.against}{cast}{but}"
 

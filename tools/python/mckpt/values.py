@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +16,21 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def copies_not_compared(count: int) -> str:
-    """Words about weights of DeepSpeed ZeRO beside their float32 parts, which one side alone has."""
-    return f"{counted(count, 'weight')} as training computes with {'it was' if count == 1 else 'them were'} not compared"
+def left_uncompared(checks: Iterable[Check]) -> list[str]:
+    """Words about tensors beside the model that may be weights, about weights of DeepSpeed ZeRO that one side alone has
+    beside their float32 parts, and about scales of a quantised side that the other side does not have."""
+    count = Counter[str]()
+    for check in checks:
+        count[check.name] += check.count
+    others, copies, scales = count["others"], count["copies"], count["activations"]
+    out = [f"{counted(others, 'tensor')} beside the model {_was(others)} not compared"] if others else []
+    out += [f"{counted(copies, 'weight')} as training computes with {'it' if copies == 1 else 'them'} {_was(copies)} not compared"] if copies else []
+    out += [f"{counted(scales, 'scale')} of activations or caches {_was(scales)} not compared"] if scales else []
+    return out
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 class _Shown:
@@ -148,13 +161,6 @@ class Check:
     unit: str
     unseen: int  #: how many could not be looked at
     note: str
-
-
-def scales_not_compared(checks: Iterable[Check]) -> list[str]:
-    """The scales of a quantised side that the other side does not have, counted for the end of an answer."""
-    count = sum(check.count for check in checks if check.name == "activations")
-    was = f"{'scale' if count == 1 else 'scales'} of activations or caches {'was' if count == 1 else 'were'} not compared"
-    return [f"{count:,} {was}"] if count else []
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "convert/compare/checks/module_copies.h"
 #include "convert/compare/differences/counting.h"
 #include "core/base/error.h"
 #include "core/base/name_hash.h"
@@ -173,9 +176,10 @@ std::vector<Pair> zero_pairs(const ZeroStore& store, std::vector<std::string_vie
   return out;
 }
 
-void compare_pairs(const Store& store, const std::vector<Pair>& pairs, std::string note, int threads,
-                   Observer& observer, VerifyReport& report) {
-  if (pairs.empty() && note.empty()) return;
+// `findings`: about weights that are in no pair.
+void compare_pairs(const Store& store, const std::vector<Pair>& pairs, std::vector<Finding> findings,
+                   std::string note, int threads, Observer& observer, VerifyReport& report) {
+  if (pairs.empty() && findings.empty() && note.empty()) return;
   const StoreFiles files(store);
   PlacedFindings found;
   std::vector<std::unique_ptr<PairReader>> readers;
@@ -193,34 +197,42 @@ void compare_pairs(const Store& store, const std::vector<Pair>& pairs, std::stri
     }
   });
   observer.end();
-  std::vector<Finding> findings = found.take();
+  std::ranges::move(found.take(), std::back_inserter(findings));
   Check check{.name = "main",
               .count = std::ssize(pairs) - unread,
               .unit = "tensors",
               .unseen = unread,
               .note = std::move(note)};
   check.status =
-      pairs.empty() ? Check::Status::kNone
-                    : std::max(status_of(findings), unread > 0 ? Check::Status::kWarn : Check::Status::kPass);
+      pairs.empty() && findings.empty()
+          ? Check::Status::kNone
+          : std::max(status_of(findings), unread > 0 ? Check::Status::kWarn : Check::Status::kPass);
   report.add(std::move(check), std::move(findings));
 }
 
 }  // namespace
 
 void check_main_weights(const Store& store, int threads, Observer& observer, VerifyReport& report) {
-  if (!store.driver().zero) return compare_pairs(store, pairs_of(store), "", threads, observer, report);
+  if (!store.driver().zero) return compare_pairs(store, pairs_of(store), {}, "", threads, observer, report);
   const std::unique_ptr<Store> opened = open_store(store.root(), store.opening());
   auto* zero = dynamic_cast<ZeroStore*>(opened.get());
   if (!zero) return;
   zero->list_module_copies([](const ZeroStore::ModuleCopy&) { return true; });
   std::vector<std::string_view> shards;
+  std::vector<Finding> findings;
   const std::vector<Pair> pairs = zero_pairs(*zero, shards);
+  if (tensor_parallel_ranks(store).empty())
+    for (std::string_view name : std::exchange(shards, {}))
+      findings.push_back({.code = Code::kCounterpart,
+                          .tensor = std::string(name),
+                          .message = "the weight has another shape than its main weight in the optimizer",
+                          .help = "one of the two is of another save"});
   const std::string note =
       shards.empty() ? ""
                      : cat("not compared: ", counted(std::ssize(shards), "weight"),
                            " whose main weights have other shapes, as shards of tensor-parallel ranks have: ",
                            listed(shards, 3));
-  compare_pairs(*zero, pairs, note, threads, observer, report);
+  compare_pairs(*zero, pairs, std::move(findings), note, threads, observer, report);
 }
 
 }  // namespace mckpt::impl

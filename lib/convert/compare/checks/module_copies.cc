@@ -16,22 +16,25 @@ namespace {
 
 using ModuleCopy = ZeroStore::ModuleCopy;
 
-// The copies that another side has, too.
+// The copies that another side has, too. Ranks of other numbers have shards of other shapes.
 class CopiesOfBoth {
  public:
   CopiesOfBoth(const ZeroStore* of, const ZeroStore* other) : of_(of), other_(other) {
     if (!of_ || !other_) return;
+    alike_ranks_ = tensor_parallel_ranks(*of_) == tensor_parallel_ranks(*other_);
     for (const ModuleCopy& c : other_->module_copies()) theirs_.emplace(c.name, &c);
   }
 
   bool has(const ModuleCopy& copy) const {
     const auto at = theirs_.find(copy.name);
-    return at != theirs_.end() &&
+    if (at == theirs_.end()) return false;
+    return alike_ranks_ ||
            std::ranges::equal(of_->layout_dims(copy.layout), other_->layout_dims(at->second->layout));
   }
 
  private:
   const ZeroStore *of_, *other_;
+  bool alike_ranks_ = false;
   NameMap<std::string_view, const ModuleCopy*> theirs_;
 };
 
@@ -54,6 +57,12 @@ void name_copies(const ZeroStore& side, const CopiesOfBoth& both, const TensorCh
 }
 
 }  // namespace
+
+std::string tensor_parallel_ranks(const Store& store) {
+  for (const auto& [name, value] : store.facts())
+    if (name == "tensor-parallel ranks") return value;
+  return "";
+}
 
 void list_module_copies(Store& tested, Store& source, const TensorChoice& choice, VerifyReport& report) {
   auto *one = dynamic_cast<ZeroStore*>(&tested), *other = dynamic_cast<ZeroStore*>(&source);

@@ -15,6 +15,9 @@ struct VerifyReport;
 // compared: the check "copies" of a side names them. `choice`: of the comparison, by names of tensors.
 void list_module_copies(Store& tested, Store& source, const TensorChoice& choice, VerifyReport& report);
 
+// The number of tensor-parallel ranks, each of which has shards; "" where every weight is whole.
+std::string tensor_parallel_ranks(const Store& store);
+
 // "25 weights as training computes with them were"; "": none was left out.
 std::string counted_module_copies(const VerifyReport& report);
 

@@ -8,6 +8,7 @@
 
 #include "convert/compare/activations.h"
 #include "convert/compare/checks/module_copies.h"
+#include "convert/compare/compare_sides.h"
 #include "convert/compare/diff/diff.h"
 #include "convert/compare/object_check.h"
 #include "core/base/text.h"
@@ -132,8 +133,8 @@ std::string diff_verdict(const Diff& diff) {
   if (diff.equal) {
     std::vector<std::string> buts;
     for (const std::string& left :
-         {counted_module_copies(diff.report), counted_activation_scales(diff.report),
-          counted_unseen_objects(diff.report)})
+         {counted_others(diff.report), counted_module_copies(diff.report),
+          counted_activation_scales(diff.report), counted_unseen_objects(diff.report)})
       if (!left.empty()) buts.push_back(cat(left, " not compared"));
     if (const std::string unread = counted_unread(diff.report.unread); !unread.empty())
       buts.push_back(cat(unread, " not read"));

@@ -93,6 +93,7 @@ Sides sides_of_import(std::unique_ptr<Store> tested, std::unique_ptr<Store> sour
           "each tensor of the checkpoint with the one that converting the Hugging Face model would write"};
   out.source = table_of(*tested, std::move(source), paths.source, options);
   tell_map(*out.source.table, options, out);
+  out.beside.push_back({out.source.beside, out.source.floats_beside});
   const RunSetup setup{0, options.params_dtype.of(out.source.table->map->model())};
   out.tested = sharded_as(std::move(tested), out.source, opening_of_tested(options), setup);
   return out;
