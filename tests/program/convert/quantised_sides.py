@@ -10,7 +10,7 @@ import struct
 
 from mckpt_tests.checks import expect, finish
 from mckpt_tests.folders import scratch
-from mckpt_tests.program import run_mckpt
+from mckpt_tests.program import run_mckpt, says
 from mckpt_tests.setting import DATA
 
 temporary = scratch()
@@ -19,12 +19,6 @@ QUANTISED = os.path.join(DATA, "quantized")
 
 def at(*names):
     return os.path.join(temporary.name, *names)
-
-
-def says(status, text, *command):
-    run = run_mckpt(*command)
-    out = run.stdout + run.stderr
-    expect(run.returncode == status and text in out, f"{command}: exit status {run.returncode}, expected {status} and {text}: {out}")
 
 
 def read(path):

@@ -24,3 +24,8 @@ def run_says(status, *command, words=(), no_words=()):
     for word in no_words:
         expect(word not in text, f"{what}: has {word!r}: {text[:900]}")
     return run
+
+
+def says(status, text, *command):
+    """run_says() with one text. Returns what mckpt wrote to stdout."""
+    return run_says(status, *command, words=(text,)).stdout
