@@ -6,7 +6,7 @@ import struct
 
 from mckpt_tests.checks import expect, finish
 from mckpt_tests.folders import scratch
-from mckpt_tests.program import run_mckpt
+from mckpt_tests.program import run_says
 
 temporary = scratch()
 FRONT = "model.layers.0.self_attn.q_proj."
@@ -18,10 +18,8 @@ BYTES = {"I32": 4, "F16": 2, "I8": 1, "F32": 4, "U8": 1, "BF16": 2}
 
 
 def says(status, texts, *command):
-    run = run_mckpt(*command)
-    out = run.stdout + run.stderr
-    expect(run.returncode == status and all(text in out for text in texts), f"{command}: exit status {run.returncode}, expected {status} and {texts}: {out}")
-    return out
+    run = run_says(status, *command, words=texts)
+    return run.stdout + run.stderr
 
 
 def write(folder, tensors, config):
