@@ -1,7 +1,7 @@
 """The families of golden/families on the five grids through the program: `convert hf-to-fsdp`, `verify`, `verify --against`,
 `export`, whose file is the source's byte by byte, `convert reshard` to one rank, `convert to-mcore` and the exports of both; and
-on one of the grids each, in turn, `roundtrip` of the live model over eight ranks. unit/convert/run/family_round_trips has the
-conversions in one process, unit/live/model/round_trip the live models; this is the long form.
+on one of the grids each, in turn, `roundtrip` of the live model over eight ranks. A model that none of the grids can hold takes the same way on
+one rank. unit/convert/run/family_round_trips has the conversions in one process, unit/live/model/round_trip the live models; this is the long form.
 """
 
 import os
@@ -17,6 +17,7 @@ from mckpt_tests.setting import MCKPT, MPIRUN
 
 GRIDS = {"tp2 ep4": "--tp 2 --ep 4 --dp 4", "ep8": "--ep 8 --dp 8", "tp2": "--tp 2 --dp 4", "tp4 ep2": "--tp 4 --ep 2 --dp 2",
          "tp2 cp2 ep2": "--tp 2 --cp 2 --ep 2 --dp 2"}
+ALONE = {"one rank": "--tp 1 --dp 1"}  # no shard begins inside a row of a parameter here
 # Refusals of such grids, or of models that Megatron-FSDP cannot hold (family_round_trips_test.cc counts
 # them).
 REFUSALS = ("MC0203", "MC0204", "MC2007")
@@ -45,7 +46,7 @@ def check(model, grid, live):
     what, source = f"{model} {grid}", models.path(model)
     folder = tempfile.mkdtemp(dir=scratch.name)
     at = {name: os.path.join(folder, name) for name in ("ckpt", "back", "alone", "alone_back", "mcore", "mcore_back", "live")}
-    flags = GRIDS[grid].split()
+    flags = {**GRIDS, **ALONE}[grid].split()
     outcomes[model, grid] = "refused"
     if run(what, "convert", "hf-to-fsdp", source, at["ckpt"], *flags, "--vocab-size", "auto", "--no-sync", may=REFUSALS):
         outcomes[model, grid] = "equal"
@@ -59,7 +60,8 @@ def check(model, grid, live):
         if run(what, "convert", "to-mcore", source, at["mcore"], *flags, "--vocab-size", "auto", "--no-sync", may=REFUSALS):
             run(what, "export", at["mcore"], at["mcore_back"], "--no-sync") and same(f"{what}, torch_dist", at["mcore_back"], source)
         if live:
-            done = subprocess.run([MPIRUN, "-n", "8", "--timeout", "200", MCKPT, "roundtrip", source, *flags, "--output", at["live"], "--no-sync", "-q"],
+            ranks = "1" if grid in ALONE else "8"
+            done = subprocess.run([MPIRUN, "-n", ranks, "--timeout", "200", MCKPT, "roundtrip", source, *flags, "--output", at["live"], "--no-sync", "-q"],
                                   capture_output=True, text=True, timeout=260, stdin=subprocess.DEVNULL)
             if done.returncode != 0:
                 fail(f"{what}: roundtrip: exit status {done.returncode}: {done.stdout[-300:]}{done.stderr[-400:]}")
@@ -71,13 +73,13 @@ def check(model, grid, live):
 names = sorted(os.listdir(models.root.name))
 only = sys.argv[1:] or names
 in_parallel(check, [(model, grid, False) for model in only for grid in GRIDS])
+refused = [model for model in only if all(outcomes[model, grid] == "refused" for grid in GRIDS)]
+in_parallel(check, [(model, grid, False) for model in refused for grid in ALONE])
 for number, model in enumerate(only):  # eight processes each: one after the other
-    for grid in [*GRIDS, *GRIDS][number % 5 : number % 5 + 5]:
-        if outcomes[model, grid] == "equal":
+    for grid in [*GRIDS, *GRIDS][number % 5 : number % 5 + 5] + [*ALONE]:
+        if outcomes.get((model, grid)) == "equal":
             check(model, grid, True)
             break
 counts = {word: sum(o == word for o in outcomes.values()) for word in ("equal", "equal, live", "refused")}
-print(f"{len(only)} models, {len(GRIDS)} grids: {counts}, {len(failures)} failures")
-# Some models are refused on every grid, because ranks would have to cut rows; family_round_trips takes them there as files of ranks.
-held = {model for (model, _), outcome in outcomes.items() if outcome != "refused"}
-sys.exit(1 if failures or counts["equal, live"] != len(held) or len(held) < 29 * len(only) // 33 else 0)
+print(f"{len(only)} models, {len(GRIDS)} grids: {counts}, {len(failures)} failures; on one rank: {', '.join(refused)}")
+sys.exit(1 if failures or counts["equal, live"] != len(only) else 0)
