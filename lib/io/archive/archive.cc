@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/names.h"
@@ -99,6 +100,16 @@ void Archive::read(i64 file, i64 offset, std::span<u8> to) const {
     to = to.subspan(static_cast<std::size_t>(n));
     offset += n;
   }
+}
+
+// A part that is not open is looked at when it is opened.
+void Archive::check_unchanged(i64 file) const {
+  std::lock_guard lock(mutex_);
+  parts_[0]->check_unchanged();
+  i64 before = 0;
+  for (const ArchiveIndex::Row& row : rows(file))
+    if (i64 part = row.part; std::exchange(before, part) != part && parts_[part])
+      parts_[part]->check_unchanged();
 }
 
 // The first part, which has the index, stays open.

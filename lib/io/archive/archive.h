@@ -39,6 +39,7 @@ class Archive final : public Container {
   bool has_folder(std::string_view name) const override;
   std::vector<FolderEntry> entries(std::string_view folder) const override;
   void read(i64 file, i64 offset, std::span<u8> to) const override;
+  void check_unchanged(i64 file) const override;
 
  private:
   static constexpr std::size_t kMostOpen = 128;

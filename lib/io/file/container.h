@@ -34,6 +34,8 @@ class Container {
   // pre: the bytes are inside of the file. Throws kReadFailed, and kNotFound for a part that is missing.
   virtual void read(i64 file, i64 offset, std::span<u8> to) const = 0;
   virtual const FileStamp& stamp() const = 0;  // of the file that lists what is in it
+  // Throws kReadFailed if an open file that has bytes of `file` was changed, or replaced under its name.
+  virtual void check_unchanged(i64 file) const = 0;
 };
 
 // Those that are open. Thread-safe.

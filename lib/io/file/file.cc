@@ -193,6 +193,11 @@ InputFile& InputFile::operator=(InputFile&& from) noexcept {
   return *this;
 }
 
+void InputFile::check_unchanged() const {
+  if (container_) return container_->check_unchanged(number_);
+  check_stamp(path_, stamp_);
+}
+
 void InputFile::throw_changed() const { throw source_changed(path_); }
 
 void InputFile::read_inside(i64 offset, std::span<u8> to) const {

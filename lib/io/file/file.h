@@ -95,6 +95,9 @@ class InputFile final : public ByteSource {
   int fd() const { return fd_; }  // -1: a file in a container
   const std::string& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
+  // Throws kReadFailed if its path leads to another file now, or the file was changed. For a file in a
+  // container: the files that have its bytes.
+  void check_unchanged() const;
   // Throws kReadFailed: for a caller that finds other bytes in the file than before.
   [[noreturn]] void throw_changed() const;
 

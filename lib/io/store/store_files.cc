@@ -3,7 +3,6 @@
 #include "io/store/store_files.h"
 #include "core/base/error.h"
 #include "io/file/folder.h"
-#include "io/file/source_stamps.h"
 #include "io/store/store.h"
 
 #include <algorithm>
@@ -22,7 +21,7 @@ StoreFiles::~StoreFiles() = default;
 std::shared_ptr<const InputFile> StoreFiles::open(i32 file) const {
   std::lock_guard lock(mutex_);
   std::shared_ptr<const InputFile>& slot = files_[file];
-  if (slot && look_again_ && store_.opening().stamps) check_stamp(slot->path(), slot->stamp());
+  if (slot && look_again_ && store_.opening().stamps) slot->check_unchanged();
   if (slot) return slot;
   const StoreFile& known = store_.files()[file];
   auto opened = std::make_shared<const InputFile>(
