@@ -53,8 +53,8 @@ i64 number_in_text(std::string_view text) {
   return n;
 }
 
-// A positive number; 0 if it is absent, null or -1, as libraries write "none". `texts`: a number in a string is
-// one.
+// A positive number; 0 if it is absent, null or -1, as libraries write "none". `texts`: a number in a string
+// is one.
 i64 size_of(const JsonValue& object, std::string_view key, bool texts = false) {
   const JsonValue* v = object.find(key);
   if (!v || v->is(JsonType::kNull)) return 0;

@@ -1,5 +1,5 @@
-// The table of names. Integers of some bits in groups of 128 have names by a rule, W4A16: the bits of weights
-// and those of activations, which are not fewer.
+// The table of names. A rule makes the names of integers in groups of 128, as W4A16: the bits of weights and
+// the bits of activations, which are not fewer.
 #include "hf/quantized/presets.h"
 
 #include <algorithm>

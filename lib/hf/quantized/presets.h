@@ -1,5 +1,5 @@
-// The presets of compressed-tensors: names that stand for the settings of a group in `config_groups`, which is
-// then a list of modules.
+// The presets of compressed-tensors: names that stand for the settings of a group in `config_groups`, which
+// is then a list of modules.
 //
 //   "config_groups": {"W4A16": ["Linear"]}      int, 4 bits, groups of 128
 #pragma once

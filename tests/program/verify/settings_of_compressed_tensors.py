@@ -1,6 +1,6 @@
-"""What config.json may say of weights that compressed-tensors quantised: names of presets, upper case and numbers in strings are read as
-the library reads them; settings that only some of its releases load are a warning; whole models whose codes are not decoded are sound, and
-refused by conversions. Integers in packed words whose scales are of blocks have the values that the sums by hand have."""
+"""The config.json of weights that compressed-tensors quantised: names of presets, upper case and numbers in strings are read as the library
+reads them; settings that only some of its releases load are a warning; whole models whose codes are not decoded are sound, and refused by
+conversions. Integers in packed words whose scales are of blocks have the values that the sums by hand have."""
 import json
 import os
 import struct

@@ -115,8 +115,8 @@ void add_disputed(const std::optional<QuantConfig>& config, bool decoded, std::v
          .warning = true});
 }
 
-// Codes of kinds that are not decoded are no fault of the files. Takes their findings out, and returns the
-// words for them, "" for none.
+// The files have no fault where codes are of a kind that is not decoded. Takes these findings out, and
+// returns the words for them, "" for none.
 std::string take_undecoded(std::vector<Finding>& findings) {
   const auto first = std::ranges::find(findings, Code::kQuantized, &Finding::code);
   if (first == findings.end()) return "";
