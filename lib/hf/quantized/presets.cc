@@ -23,15 +23,17 @@ QuantConfig::Weights integers(i64 bits, bool symmetric = true) {
 
 QuantConfig::Weights rows_of_bytes() { return {8, 0, "channel", 0, 0, "int", "", true}; }
 
-std::optional<std::vector<QuantConfig::Weights>> integers_named(std::string_view name) {
+using Alternatives = std::vector<QuantConfig::Weights>;
+
+std::optional<Alternatives> integers_named(std::string_view name) {
   if (name.size() < 4 || name[0] != 'W' || name[1] < '2' || name[1] > '8' || name[2] != 'A')
     return std::nullopt;
   const std::string_view activations = name.substr(3);
   const i64 bits = name[1] - '0', most = activations == "4" ? 4 : activations == "8" ? 8 : 16;
   if (bits > most || (most == 16 && activations != "16")) return std::nullopt;
-  if (name == "W8A8") return {{rows_of_bytes()}};
-  if (name == "W8A16") return {{integers(8), rows_of_bytes()}};  // since 0.16, and before
-  return {{integers(bits)}};
+  if (name == "W8A8") return Alternatives{rows_of_bytes()};
+  if (name == "W8A16") return Alternatives{integers(8), rows_of_bytes()};  // since 0.16, and before
+  return Alternatives{integers(bits)};
 }
 
 }  // namespace
@@ -58,9 +60,9 @@ std::optional<std::vector<QuantConfig::Weights>> preset_weights(std::string_view
                             {"MXFP6A8", floats(6, "group", 32)},
                             {"MXFP8A16", floats(8, "group", 32)},
                             {"MXFP8", floats(8, "group", 32)}};
-  if (name == "UNQUANTIZED") return std::vector<QuantConfig::Weights>();
+  if (name == "UNQUANTIZED") return Alternatives();
   const Preset* found = std::ranges::find(presets, std::string_view(name), &Preset::name);
-  if (found != std::end(presets)) return {{found->weights}};
+  if (found != std::end(presets)) return Alternatives{found->weights};
   return integers_named(name);
 }
 
