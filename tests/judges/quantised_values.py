@@ -260,6 +260,12 @@ def bytes_of_compressed_tensors():
                    {"num_bits": 5, "type": "int", "strategy": "channel", "symmetric": symmetric}, [(6, 20), (104, 132)],
                    flat_scales(15, "channel", None, torch.bfloat16),
                    None if symmetric else lambda scale: torch.randint(-16, 16, scale.shape, dtype=torch.int8))
+        for bits in (4, 8):
+            low = -2**(bits - 1)
+            compressed(f"ct_packed_block_{bits}_{symmetric}", "pack-quantized",
+                       {"num_bits": bits, "type": "int", "strategy": "block", "block_structure": [8, 48], "symmetric": symmetric}, shapes,
+                       flat_scales(-low - 1, "block", [8, 48], torch.bfloat16),
+                       None if symmetric else lambda scale, low=low: torch.randint(low, -low, scale.shape, dtype=torch.int8))
     for dtype in (torch.bfloat16, torch.float32):
         compressed(f"ct_fp8_groups_{str(dtype)[6:]}", "float-quantized",
                    {"num_bits": 8, "type": "float", "strategy": "group", "group_size": 32, "symmetric": True}, shapes,

@@ -10,7 +10,7 @@
 //   MXFP6                          kE2M3        columns * 3 / 4     E8M0, U8               1 x 32
 //   MXFP4 (gpt-oss)                kE2M1        columns / 2         E8M0, U8               1 x 32
 //   NVFP4                          kE2M1        columns / 2         E4M3, and one F32      1 x 16
-//   INT4, INT8 (pack-quantized)    kPackedInt   whole 32-bit words  BF16, F16, F32         1 x 32, 1 x columns
+//   INT4, INT8 (pack-quantized)    kPackedInt   whole 32-bit words  BF16, F16, F32         1 x 32, any
 //   INT8 (int-quantized)           kInt8        columns             BF16, F16, F32         1 x columns, any
 //
 // A stack of E matrices (experts) is one tensor with E * rows rows: rows are counted through all matrices,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "hf/quantized/presets.h"
 #include "io/file/folder.h"
 #include "io/json/json.h"
 #include "io/json/json_file.h"
@@ -28,14 +29,40 @@ std::string text_of(const JsonValue& object, std::string_view key) {
   return v ? v->string(key) : "";
 }
 
-// A positive number; 0 if it is absent, null or -1, as libraries write "none".
-i64 size_of(const JsonValue& object, std::string_view key) {
+// compressed-tensors takes names of types and strategies in upper case, too.
+std::string lower_text_of(const JsonValue& object, std::string_view key) {
+  std::string text = text_of(object, key);
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+// The number of a text with up to seven digits and blanks around them; -1 for any other text.
+i64 number_in_text(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == text.npos) return -1;
+  text = text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+  constexpr std::size_t kMostDigits = 7;
+  if (text.size() > kMostDigits) return -1;
+  i64 n = 0;
+  for (char c : text) {
+    if (c < '0' || c > '9') return -1;
+    n = 10 * n + (c - '0');
+  }
+  return n;
+}
+
+// A positive number; 0 if it is absent, null or -1, as libraries write "none". `texts`: a number in a string
+// is one.
+i64 size_of(const JsonValue& object, std::string_view key, bool texts = false) {
   const JsonValue* v = object.find(key);
   if (!v || v->is(JsonType::kNull)) return 0;
-  if (!v->is_integer())
+  const i64 in_text = texts && v->is(JsonType::kString) ? number_in_text(v->string(key)) : -1;
+  if (!v->is_integer() && in_text < 0)
     throw Error(Code::kBadConfig, cat("'", key, "' of the quantisation is not a whole number"))
         .found(escaped(v->summary()));
-  i64 n = v->integer(key);
+  const i64 n = in_text >= 0 ? in_text : v->integer(key);
   if (n < -1 || n == 0 || n > kLargestBlock)
     throw Error(Code::kBadConfig, cat("'", key, "' of the quantisation is not a possible size")).found(n);
   return std::max<i64>(n, 0);
@@ -59,6 +86,24 @@ void read_block(const JsonValue& object, std::string_view key, i64& rows, i64& c
   rows = sizes[0].integer(key), columns = sizes[1].integer(key);
 }
 
+// Blocks of compressed-tensors, which releases up to 0.10.2 write as "128x64".
+void read_block_structure(const JsonValue& weights, i64& rows, i64& columns) {
+  constexpr const char* kKey = "block_structure";
+  const std::string text = text_of(weights, kKey);
+  const std::size_t cross = text.find('x');
+  const i64 r = cross == text.npos ? -1 : number_in_text(text.substr(0, cross)),
+            c = cross == text.npos ? -1 : number_in_text(text.substr(cross + 1));
+  if (std::min(r, c) < 1 || std::max(r, c) > kLargestBlock) return read_block(weights, kKey, rows, columns);
+  rows = r, columns = c;
+}
+
+// Whether the order of activations says which columns share a scale, and not only how codes were chosen.
+bool is_ordered_by_group(const JsonValue& weights) {
+  const JsonValue* truth = member(weights, "actorder", JsonType::kBool);
+  const std::string named = lower_text_of(weights, "actorder");
+  return named == "group" || named == "dynamic" || (truth && truth->boolean("actorder"));
+}
+
 // Scales of one kind have settings of their own; without a strategy the others say which it is.
 std::string impossible_in(const QuantConfig::Weights& w, const JsonValue& weights) {
   const bool groups = w.strategy == "group" || w.strategy == "tensor_group";
@@ -66,16 +111,56 @@ std::string impossible_in(const QuantConfig::Weights& w, const JsonValue& weight
     return cat("strategy ", escaped(w.strategy), " with a group_size of ", w.group_size);
   if (w.block_rows > 0 && w.strategy != "block")
     return cat("strategy ", w.strategy.empty() ? "null" : escaped(w.strategy), " with a block_structure");
-  const JsonValue* order = weights.find("actorder");
-  const std::string named = text_of(weights, "actorder");
-  const bool by_group = named == "group" || named == "dynamic" ||
-                        (order && order->is(JsonType::kBool) && order->boolean("actorder"));
-  if (by_group && !groups && !w.strategy.empty())
-    return cat("strategy ", escaped(w.strategy), " with actorder ", escaped(order->summary()));
+  if (is_ordered_by_group(weights) && !groups && !w.strategy.empty())
+    return cat("strategy ", escaped(w.strategy), " with actorder ",
+               escaped(weights.find("actorder")->summary()));
   const JsonValue* dynamic = member(weights, "dynamic", JsonType::kBool);
   if (dynamic && dynamic->boolean("dynamic") && (w.strategy == "channel" || w.strategy == "block"))
     return cat("strategy ", w.strategy, " with dynamic true");
   return "";
+}
+
+// Notes the members that are none of the names: the library has refused them since 0.11.
+template <typename Names>
+void note_unknown(const JsonValue& settings, const Names& names, const std::string& where,
+                  QuantConfig& config) {
+  for (const JsonMember& m : settings.object(where))
+    if (std::ranges::find(names, std::string_view(m.name)) == std::end(names))
+      config.disputed.push_back(cat("compressed-tensors 0.11 to 0.20 loads no model with '", escaped(m.name),
+                                    "' in ", where, "; older releases and mckpt do not read it"));
+}
+
+// Settings of a group, or of a cache, that some releases of the library refuse.
+void note_disputed(const JsonValue& settings, const std::string& where, QuantConfig& config) {
+  constexpr std::string_view kArguments[] = {
+      "num_bits", "type",     "symmetric",   "group_size", "strategy", "block_structure",
+      "dynamic",  "actorder", "scale_dtype", "zp_dtype",   "observer", "observer_kwargs"};
+  constexpr std::string_view kGroup[] = {"targets", "weights", "input_activations", "output_activations",
+                                         "format"};
+  note_unknown(settings, kGroup, where, config);
+  for (const char* part : {"weights", "input_activations", "output_activations"}) {
+    const JsonValue* arguments = member(settings, part, JsonType::kObject);
+    if (arguments) note_unknown(*arguments, kArguments, cat(part, " of ", where), config);
+  }
+  const JsonValue* weights = member(settings, "weights", JsonType::kObject);
+  if (!weights || !is_ordered_by_group(*weights)) return;
+  const std::string order = text_of(*weights, "actorder");
+  config.disputed.push_back(cat("compressed-tensors 0.19 and 0.20 load no model with actorder ",
+                                order.empty() ? "true" : escaped(order), " in ", where,
+                                "; releases up to 0.18 do"));
+}
+
+// A list of modules, whose settings the name of the group says.
+void read_preset(const std::string& name, QuantConfig& config) {
+  const std::optional<std::vector<QuantConfig::Weights>> weights = preset_weights(name);
+  if (!weights)
+    throw Error(
+        Code::kBadConfig,
+        "'config_groups' has a list of modules under a name that compressed-tensors has no settings for")
+        .expected("a preset of compressed-tensors 0.20, as W4A16 or FP8_DYNAMIC")
+        .found(escaped(name))
+        .help("put the settings of the weights in place of the list: \"weights\": {\"num_bits\": ...}");
+  config.weights.insert(config.weights.end(), weights->begin(), weights->end());
 }
 
 void read_groups(const JsonValue& entry, QuantConfig& config) {
@@ -84,12 +169,18 @@ void read_groups(const JsonValue& entry, QuantConfig& config) {
   const JsonValue* format = entry.find("format");
   if (format && format->is(JsonType::kNull)) config.impossible = "format null";
   for (const JsonMember& group : groups->object("config_groups")) {
+    if (group.value.is(JsonType::kArray)) {
+      read_preset(group.name, config);
+      continue;
+    }
+    if (config.method == QuantMethod::kCompressedTensors && group.value.is(JsonType::kObject))
+      note_disputed(group.value, escaped(group.name), config);
     const JsonValue* weights = member(group.value, "weights", JsonType::kObject);
     if (!weights) continue;
-    QuantConfig::Weights w{size_of(*weights, "num_bits"), size_of(*weights, "group_size"),
-                           text_of(*weights, "strategy")};
-    read_block(*weights, "block_structure", w.block_rows, w.block_columns);
-    w.type = text_of(*weights, "type"), w.format = text_of(group.value, "format");
+    QuantConfig::Weights w{size_of(*weights, "num_bits", true), size_of(*weights, "group_size"),
+                           lower_text_of(*weights, "strategy")};
+    read_block_structure(*weights, w.block_rows, w.block_columns);
+    w.type = lower_text_of(*weights, "type"), w.format = text_of(group.value, "format");
     if (w.group_size == 0 && (w.strategy == "group" || w.strategy == "tensor_group"))
       throw Error(Code::kBadConfig,
                   cat("the strategy ", w.strategy, " of the quantisation has no group_size"))

@@ -50,6 +50,8 @@ struct QuantConfig {
   // Settings that exclude each other, with which compressed-tensors loads no model: "strategy channel with a
   // group_size of 32"; "" if there are none.
   std::string impossible{};
+  // Settings that some releases of compressed-tensors load and others refuse, in sentences.
+  std::vector<std::string> disputed{};
 };
 
 // The declarations of a folder's files.

@@ -176,11 +176,31 @@ std::optional<Error> undecoded_codes(const Store& store) {
   return std::nullopt;
 }
 
+namespace {
+
+// The bits of packed integers if they are the same in all tensors, else 0.
+i64 packed_bits_of(const QuantizedModel& model) {
+  i64 bits = 0;
+  for (const QuantizedTensor& q : model.tensors) {
+    if (q.layout.codes != CodeFormat::kPackedInt) continue;
+    if (bits != 0 && bits != q.layout.int_bits) return 0;
+    bits = q.layout.int_bits;
+  }
+  return bits;
+}
+
+}  // namespace
+
 void add_quantized_fact(Store& store) {
   if (format_family(store.format()) != FormatFamily::kSafetensors) return;
   try {
     QuantizedModel model = recognise(store, quant_declaration_of(store));
     if (!model.tensors.empty()) store.add_fact("quantized modules", quantized_text(store, model));
+    // A config that has a preset, or a number in a string, says it in other words.
+    constexpr const char* kBits = "packed bits";
+    const auto& facts = store.facts();
+    const bool known = std::ranges::any_of(facts, [&](const auto& fact) { return fact.first == kBits; });
+    if (const i64 bits = packed_bits_of(model); bits > 0 && !known) store.add_fact(kBits, cat(bits));
   } catch (const Error& e) {
     // A config that says nothing usable leaves the fact out; `verify` reports it.
     if (e.code() == Code::kInterrupted) throw;

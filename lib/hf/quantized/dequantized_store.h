@@ -103,7 +103,7 @@ std::unique_ptr<Store> open_values(const std::string& path, const OpenOptions& o
 std::optional<Error> undecoded_codes(const Store& store);
 
 // Adds the fact "quantized modules" with that text to a store of safetensors, if any of its tensors is
-// quantised.
+// quantised, and "packed bits" if no config gives it as a number.
 void add_quantized_fact(Store& store);
 
 // The view that a store is; null for any other store.

@@ -69,9 +69,11 @@ std::optional<QuantizedTensor> nvfp4_weight(const PartFinder& parts, i64 codes);
 std::optional<QuantizedTensor> packed_weight(const PartFinder& parts, i64 codes);
 std::optional<QuantizedTensor> int8_weight(const PartFinder& parts, i64 codes);
 
-// The part that both kinds of integers have. Whether all codes of the matrix have one scale, which is then
-// set; zero points of a byte for each scale, which are q.zero_points.
+// The part that both kinds of integers have. set_one_scale() sets one scale for all codes of the matrix,
+// set_block() scales of a block that the config declares; false: the scales are others. The third takes zero
+// points of a byte for each scale, which are q.zero_points.
 bool set_one_scale(const PartFinder& parts, QuantizedTensor& q);
+bool set_block(const PartFinder& parts, QuantizedTensor& q);
 void set_zero_point_bytes(const PartFinder& parts, QuantizedTensor& q);
 
 // For a packed weight whose scales are exponents: whether its codes have six bits, as the shape of the scales

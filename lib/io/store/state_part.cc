@@ -179,8 +179,10 @@ bool StateParts::is_of_quantization(std::string_view name) const {
   if (std::string_view stem = without(name, "_scales"); !stem.empty() && has(stem, "_blocks")) return true;
   if (std::size_t at = name.find(".weight.quant_state."); at != name.npos) return true;
   std::string_view last = name.substr(name.rfind('.') + 1), owner = name.substr(0, name.size() - last.size());
-  // A scale of an attention or a cache may be beside no weight.
-  if (is_activation_scale(name) && (owner.ends_with("attn.") || owner.ends_with("attention."))) return true;
+  // A scale of an attention or a cache may be beside no weight. Nemotron-H calls its attention "mixer".
+  const bool of_attention = owner.ends_with("attn.") || owner.ends_with("attention.") ||
+                            has(owner, "k_proj.weight") || has(owner, "k_proj.weight_packed");
+  if (is_activation_scale(name) && of_attention) return true;
   if (is_one_of(kBesideWeight, last) || is_activation_scale(name))
     return has(owner, "weight") || has(owner, "weight_packed");
   return is_one_of(kBesidePacked, last) && has(owner, "qweight");

@@ -33,17 +33,6 @@ int bits_of(const PartFinder& parts) {
   return other ? 8 : static_cast<int>(some->bits);
 }
 
-// Blocks of the config that have this grid of scales.
-bool set_block(const PartFinder& parts, QuantizedTensor& q, const PartFinder::Dims& s) {
-  QuantLayout& l = q.layout;
-  const QuantConfig::Weights* w = integers_that(parts, [&](const auto& one) {
-    return one.block_rows > 0 && s.size() >= 2 && s[s.size() - 2] == ceil_div(l.rows, one.block_rows) &&
-           s.back() == ceil_div(l.columns, one.block_columns);
-  });
-  if (w) l.block_rows = w->block_rows, l.block_columns = w->block_columns;
-  return w != nullptr;
-}
-
 }  // namespace
 
 bool set_one_scale(const PartFinder& parts, QuantizedTensor& q) {
@@ -53,6 +42,17 @@ bool set_one_scale(const PartFinder& parts, QuantizedTensor& q) {
   if (q.layout.rows == 1 && s.size() > 1) return false;
   q.layout.block_rows = q.layout.rows, q.layout.block_columns = std::max<i64>(q.layout.columns, 1);
   return true;
+}
+
+bool set_block(const PartFinder& parts, QuantizedTensor& q) {
+  const PartFinder::Dims s = parts.dims(q.scales);
+  QuantLayout& l = q.layout;
+  const QuantConfig::Weights* w = integers_that(parts, [&](const auto& one) {
+    return one.block_rows > 0 && s.size() >= 2 && s[s.size() - 2] == ceil_div(l.rows, one.block_rows) &&
+           s.back() == ceil_div(l.columns, one.block_columns);
+  });
+  if (w) l.block_rows = w->block_rows, l.block_columns = w->block_columns;
+  return w != nullptr;
 }
 
 void set_zero_point_bytes(const PartFinder& parts, QuantizedTensor& q) {
@@ -79,7 +79,7 @@ std::optional<QuantizedTensor> int8_weight(const PartFinder& parts, i64 t) {
   if (vector && has_columns) parts.expect_dims(scales, {l.rows, 1}, "one scale for each row");
   if (vector) {
     l.block_columns = std::max<i64>(l.columns, 1);
-  } else if (!set_one_scale(parts, q) && !set_block(parts, q, s)) {
+  } else if (!set_one_scale(parts, q) && !set_block(parts, q)) {
     // Groups of one size fill the row.
     const i64 groups = of_rows ? std::max<i64>(s.back(), 1) : 1;
     if (l.columns % groups != 0)

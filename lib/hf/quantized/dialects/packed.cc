@@ -114,21 +114,41 @@ std::pair<i64, i64> shape_of(const PartFinder& parts, i64 tensor) {
   return shape;
 }
 
-void set_integers(const PartFinder& parts, QuantizedTensor& q) {
+// The shapes that scales may have, for messages: one for each group of a row, or one for each block that the
+// config declares.
+std::string grids_of(const QuantConfig* config, const QuantLayout& l) {
+  std::string out;
+  bool groups = !config || config->weights.empty();
+  for (const QuantConfig::Weights& w : config ? config->weights : std::vector<QuantConfig::Weights>()) {
+    if (w.block_rows == 0)
+      groups = true;
+    else
+      out += cat(out.empty() ? "" : " or ",
+                 dims_to_string(
+                     PartFinder::Dims{ceil_div(l.rows, w.block_rows), ceil_div(l.columns, w.block_columns)}));
+  }
+  return cat(groups ? cat("[", l.rows, ", groups]", out.empty() ? "" : " or ") : "", out);
+}
+
+// Whether the scales are of blocks.
+bool set_integers(const PartFinder& parts, QuantizedTensor& q) {
   PartFinder::Dims d = parts.dims(q.codes), s = parts.dims(q.scales);
   QuantLayout& l = q.layout;
   if (d.size() != 2)
     parts.misfit(q.codes, "packed codes are not a matrix", "2 dimensions", dims_to_string(d));
   const bool one = Shape(s).items() == 1 && (d[0] > 1 || s.size() < 2);
-  if (!one && (s.size() != 2 || s[0] != d[0]))
-    parts.misfit(q.scales, "the shape does not fit the packed codes", cat("[", d[0], ", groups]"),
-                 dims_to_string(s));
-  l.rows = d[0];
   const QuantConfig* config = parts.config();
+  auto misfit_of_scales = [&] {
+    parts.misfit(q.scales, "the shape does not fit the packed codes", grids_of(config, l), dims_to_string(s));
+  };
+  const bool blocks =
+      config && std::ranges::any_of(config->weights, [](const auto& w) { return w.block_rows > 0; });
+  l.rows = d[0];
+  if (!one && !blocks && (s.size() != 2 || s[0] != d[0])) misfit_of_scales();
   const QuantConfig::Weights* w = config && config->weights.size() == 1 ? &config->weights[0] : nullptr;
   i64 bits = w ? w->bits : 0, group = w && w->strategy == "group" ? w->group_size : 0;
   l.columns = bits > 0 ? d[1] * 32 / bits : 0;
-  if (group == 0 || one || l.columns != s[1] * group) {
+  if (group == 0 || one || s.size() != 2 || l.columns != s[1] * group) {
     auto [rows, columns] = shape_of(parts, q.shape);
     if (rows != l.rows)
       parts.misfit(q.shape, "the shape has other rows than the codes", cat(l.rows), cat(rows));
@@ -142,24 +162,31 @@ void set_integers(const PartFinder& parts, QuantizedTensor& q) {
     l.int_bits = static_cast<int>(bits);
     set_packing(parts, q, d[1]);
   }
-  if (bits == 0 || l.words_of(l.columns) != d[1])
+  if (bits == 0)
+    parts.misfit(q.codes, cat("no possible width makes ", l.columns, " codes fill the words of a row"),
+                 config ? "the num_bits that the config has" : "2 to 8 bits", dims_to_string(d));
+  if (l.words_of(l.columns) != d[1])
     parts.misfit(q.codes, cat("the words of a row do not hold ", l.columns, " codes of ", bits, " bits"),
                  dims_to_string(PartFinder::Dims{l.rows, ceil_div(l.columns * bits, 32)}), dims_to_string(d));
   q.dims = {l.rows, l.columns};
-  if (set_one_scale(parts, q)) return;
+  if (set_one_scale(parts, q)) return false;
+  if (set_block(parts, q)) return true;
+  if (s.size() != 2 || s[0] != d[0]) misfit_of_scales();
   if (group == 0)
     group = s[1] <= 1 ? std::max<i64>(l.columns, 1) : l.columns % s[1] == 0 ? l.columns / s[1] : 0;
   if (group == 0)
     parts.misfit(q.scales, cat("groups of one size do not fill ", l.columns, " columns"),
                  "a number that divides them", cat(s[1]));
   parts.set_groups(q, group);
+  return false;
 }
 
-void set_zero_points(const PartFinder& parts, QuantizedTensor& q) {
+void set_zero_points(const PartFinder& parts, QuantizedTensor& q, bool of_blocks) {
   q.zero_points = parts.find(cat(q.name, "_zero_point"));
   if (q.zero_points < 0) return;
   // Zero points of the whole tensor, or of blocks, are not packed.
-  if (q.layout.block_rows != 1 || parts.dims(q.scales).size() < 2) return set_zero_point_bytes(parts, q);
+  if (of_blocks || q.layout.block_rows != 1 || parts.dims(q.scales).size() < 2)
+    return set_zero_point_bytes(parts, q);
   q.layout.zero_points = true;
   parts.expect_dtype(q.zero_points, {DType::kI32});
   parts.expect_dims(q.zero_points, {q.layout.zero_point_word_rows(), q.layout.scale_columns()},
@@ -277,8 +304,8 @@ std::optional<QuantizedTensor> packed_weight(const PartFinder& parts, i64 t) {
                  "no such tensor");
   parts.expect_dtype(q.shape, {DType::kI64, DType::kI32});
   parts.expect_dims(q.shape, {2}, "rows and columns");
-  set_integers(parts, q);
-  set_zero_points(parts, q);
+  const bool of_blocks = set_integers(parts, q);
+  set_zero_points(parts, q, of_blocks);
   return q;
 }
 

@@ -22,6 +22,14 @@ std::string int_config(int bits, int group) {
              bits, R"(, "strategy": "group", "group_size": )", group, R"(, "symmetric": true}}}}})");
 }
 
+// 8 bits in blocks of 4 x 16.
+std::string block_config(bool symmetric) {
+  return cat(R"({"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized",
+    "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "int", "strategy": "block",
+    "block_structure": [4, 16], "symmetric": )",
+             symmetric, "}}}}}");
+}
+
 QuantizedModel recognised(const std::vector<MadePart>& tensors, const std::string& config) {
   TempFolder folder;
   put_model(folder, tensors, config);
@@ -104,6 +112,22 @@ TEST(Recognise, KnowsEveryDialect) {
        "w.weight",
        "int4 groups of 32",
        {6, 64}},
+      {block_config(true),
+       {{"w.weight_packed", D::kI32, {6, 5}},
+        {"w.weight_scale", D::kBF16, {2, 2}},
+        {"w.weight_shape", D::kI64, {2}, words(6, 20)}},
+       "w.weight",
+       "int8 blocks 4x16",
+       {6, 20}},
+      // Zero points of blocks are not packed.
+      {block_config(false),
+       {{"w.weight_packed", D::kI32, {6, 5}},
+        {"w.weight_scale", D::kBF16, {2, 2}},
+        {"w.weight_zero_point", D::kI8, {2, 2}},
+        {"w.weight_shape", D::kI64, {2}, words(6, 20)}},
+       "w.weight",
+       "int8 blocks 4x16",
+       {6, 20}},
       {"",
        {{"w.weight_packed", D::kI32, {6, 3}},
         {"w.weight_scale", D::kBF16, {6, 1}},
@@ -285,6 +309,22 @@ TEST(Recognise, RefusesWhatDoesNotFitTogether) {
        "w.weight_scale",
        "[6, groups]",
        "[5, 2]"},
+      {"scales of other blocks",
+       block_config(true),
+       {{"w.weight_packed", D::kI32, {6, 5}},
+        {"w.weight_scale", D::kBF16, {3, 2}},
+        {"w.weight_shape", D::kI64, {2}, words(6, 20)}},
+       "w.weight_scale",
+       "[2, 2]",
+       "[3, 2]"},
+      {"scales of rows where blocks are declared",
+       block_config(true),
+       {{"w.weight_packed", D::kI32, {6, 5}},
+        {"w.weight_scale", D::kBF16, {6, 1}},
+        {"w.weight_shape", D::kI64, {2}, words(6, 20)}},
+       "w.weight_packed",
+       "strategy block of 4x16",
+       "int8 groups of 20"},
       {"a scale of a tensor that has no codes",
        kFp8,
        {codes,

@@ -83,17 +83,21 @@ TEST(StatePart, CountsPackedParametersOneByOne) {
   add("f.SCB", DType::kF32, {4});
   add("f.weight_format", DType::kU8, {});
   add("self_attn.q_zero_point", DType::kF8E4M3, {1});
+  add("self_attn.k_scale", DType::kBF16, {1});  // a quantised cache
+  add("self_attn.v_scale", DType::kBF16, {4});
+  add("mixer.k_proj.weight", DType::kBF16, {2});
+  add("mixer.k_scale", DType::kBF16, {1});
   add("e.weight", DType::kF8E4M3, {4, 4});
   add("e.weight_scale_inv", DType::kF32, {1, 1});
   StoreSummary s = summarize(store);
-  EXPECT_EQ(s.part(StatePart::kModel).items, 10 + 128 + 128 + 128 + 64 + 64 + 16 + 16);
-  EXPECT_EQ(s.part(StatePart::kModel).tensors, 8);
-  EXPECT_EQ(s.part(StatePart::kOther).tensors, 14);
+  EXPECT_EQ(s.part(StatePart::kModel).items, 10 + 128 + 128 + 128 + 64 + 64 + 16 + 16 + 2);
+  EXPECT_EQ(s.part(StatePart::kModel).tensors, 9);
+  EXPECT_EQ(s.part(StatePart::kOther).tensors, 17);
   // As config.json says it.
   for (auto [bits, items] : {std::pair{4, 128}, {8, 64}, {2, 256}}) {
     TableStore of_bits = store;
     of_bits.add_fact("packed bits", cat(bits));
-    EXPECT_EQ(summarize(of_bits).part(StatePart::kModel).items, 10 + 128 + 2 * items + 64 + 64 + 16 + 16);
+    EXPECT_EQ(summarize(of_bits).part(StatePart::kModel).items, 10 + 128 + 2 * items + 64 + 64 + 16 + 16 + 2);
   }
 }
 
