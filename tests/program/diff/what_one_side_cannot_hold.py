@@ -181,10 +181,10 @@ def zero_pairs():
     yield Pair("a weight of another shape", shaped, of("zero1_tied_w2"), differ=1, rows=("shape",))
     run = run_mckpt("verify", shaped)
     expect(run.returncode == 1 and "another shape than its main weight" in run.stdout, f"a weight of another shape: {run.stdout}")
-    one = "1 weight as training computes with it"
+    one = "1 weight that DeepSpeed saves beside its float32 part"
     yield Pair("a weight of one side", zero("zero1_tied_w2", "lost", model, projection, lost=True), of("zero1_tied_w2"), left=one, verdict=f", but {one} was not compared")
     alone = mckpt("convert", "to-safetensors", of("zero1_tied_w2"), at("zero.safetensors"), "-q")
-    all_of_them = "25 weights as training computes with them"
+    all_of_them = "25 weights that DeepSpeed saves beside their float32 parts"
     yield Pair("weights beside another format", of("zero1_tied_w2"), alone, left=all_of_them, verdict=f", but {all_of_them} were not compared")
 
 

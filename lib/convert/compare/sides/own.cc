@@ -45,6 +45,8 @@ OwnModelOptions opening_of(const std::string& source, const CompareOptions& opti
 
 using Names = std::set<std::string, std::less<>>;
 
+constexpr const char* kRepeated = "a copy of the tensor that the model ties it to";
+
 // Whether the files of the folder say which tensors the model has.
 bool lists_tensors(const Store& checkpoint, const std::string& folder) {
   const ModelFolder model = find_model_folder(checkpoint, checkpoint.root(), folder);
@@ -80,6 +82,19 @@ Names take_copies(OwnModel& source) {
   return out;
 }
 
+// Lists the copies that the folder has as tensors of the model. Returns the others, which are not compared.
+BesideModel take_copies_of(OwnModel& checkpoint, const Store& folder) {
+  BesideModel out{.reason = kRepeated};
+  for (auto [copy, of] : checkpoint.copies) {
+    std::string name(checkpoint.store->name(copy));
+    if (find_tensor(folder, name) >= 0)
+      checkpoint.tensors.push_back({std::move(name), copy});
+    else
+      out.names.push_back(std::move(name));
+  }
+  return out;
+}
+
 // Adds heads that the folder has and the checkpoint lacks, as an export of a model that ties them makes them
 // of the embedding.
 void add_made_heads(OwnModel& own, const Store& folder) {
@@ -97,7 +112,7 @@ void add_made_heads(OwnModel& own, const Store& folder) {
 Changes changes_of(const Sides& sides, Names copies) {
   Changes out = casts_to(sides.tested_store(), sides.source_store());
   out.repeated = [copies = std::move(copies)](std::string_view name) -> std::string {
-    return copies.contains(name) ? "a copy of the tensor that the model ties it to" : "";
+    return copies.contains(name) ? kRepeated : "";
   };
   return out;
 }
@@ -161,14 +176,12 @@ Sides sides_of_own_beside_model(std::unique_ptr<Store> tested, std::unique_ptr<S
   Sides out{.compared_as = imported
                                ? "each tensor of the checkpoint with the one of that name in the folder"
                                : "each tensor of the folder with the one of that name in the checkpoint"};
-  out.beside.push_back(beside_of(*own.own));
-  Names copies;
-  if (!imported) copies = take_copies(*own.own);
+  out.beside = {beside_of(*own.own), take_copies_of(*own.own, *folder)};
   add_made_heads(*own.own, *folder);
   const std::string root = folder->root();
   (imported ? out.source : out.tested) = open_plain(std::move(folder), root, {});
   (imported ? out.tested : out.source) = as_written(std::move(own));
-  out.changes = changes_of(out, std::move(copies));
+  out.changes = casts_to(out.tested_store(), out.source_store());
   return out;
 }
 
