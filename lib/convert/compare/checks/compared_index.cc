@@ -39,7 +39,7 @@ std::optional<std::vector<std::string>> metadata_entries(const JsonValue& index)
   return out;
 }
 
-// Those of `one` that `other` and `left_out` lack.
+// The entries of `one` that `other` and `left_out` lack.
 std::vector<std::string> entries_of_one(const std::vector<std::string>& one,
                                         const std::vector<std::string>& other, const EntryNames& left_out) {
   const EntryNames theirs(other.begin(), other.end());

@@ -1,4 +1,4 @@
-// What one of two folders with assets has alone, in sentences that name the folder:
+// Files that one of two folders with assets has alone, in sentences that name the folder:
 //
 //   not compared: tokenizer.json, which only m/llama has
 #pragma once
