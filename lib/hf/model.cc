@@ -326,10 +326,11 @@ HfModel open_hf_model(const std::string& path, std::unique_ptr<Store> weights,
 }
 
 std::unique_ptr<Store> with_names_of_class(std::unique_ptr<Store>& store, const HfModelOptions& options) {
+  if (adapted_view(*store)) return nullptr;  // whose root is the base's
   std::vector<RenamedStore::Tensor> tensors;
   try {
     const HfModel model = open_hf_model(store->root(), options);
-    if (!model.fronted) return nullptr;
+    if (!model.fronted || model.store->tensor_count() != store->tensor_count()) return nullptr;
     for (i64 t = 0; t < model.store->tensor_count(); t++)
       tensors.push_back({std::string(model.store->name(t)), t});
   } catch (const Error& e) {

@@ -203,6 +203,9 @@ def zero_pairs():
     shutil.copytree(folder, at("zero_heads"), ignore=shutil.ignore_patterns("*.safetensors", "*.index.json", "mckpt_manifest.json"))
     write_safetensors(at("zero_heads", "model.safetensors"), {**tensors, HEAD: tensors[EMBEDDING]})
     yield Pair("a copy of a tied layer that both have", of("zero2_tied_w2"), at("zero_heads"), left=(all_of_them, states), verdict=uncompared)
+    for name, expected in (("zero_folder", (all_of_them, copy, states)), ("zero_heads", (all_of_them, states))):
+        saved = mckpt("convert", "to-dcp", at(name), at(f"{name}_dcp"), "-q")
+        yield Pair(f"a copy of a tied layer beside a save of {name}", of("zero2_tied_w2"), saved, left=expected, verdict=uncompared, words=("--assets", assets))
     kind, shape, data = tensors[EMBEDDING]
     shutil.copytree(at("zero_heads"), at("zero_other_heads"))
     write_safetensors(at("zero_other_heads", "model.safetensors"), {**tensors, HEAD: (kind, shape, data[:-1] + bytes([data[-1] ^ 1]))})
