@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/fsdp/rank_folders.h"
 #include "hf/adapter/adapted_store.h"
+#include "hf/adapter/renamed_store.h"
 #include "hf/draft_of_model.h"
 #include "hf/folder/amended_model.h"
 #include "hf/folder/assets.h"
@@ -322,6 +323,22 @@ HfModel open_hf_model(const std::string& path, std::unique_ptr<Store> weights,
   with_file(std::string(m.store->root()), [&] { pair_tensors(m); });
   refuse_unlike_copies(m, options);
   return m;
+}
+
+std::unique_ptr<Store> with_names_of_class(std::unique_ptr<Store>& store, const HfModelOptions& options) {
+  if (adapted_view(*store)) return nullptr;  // whose root is the base's
+  std::vector<RenamedStore::Tensor> tensors;
+  try {
+    const HfModel model = open_hf_model(store->root(), options);
+    if (!model.fronted || model.store->tensor_count() != store->tensor_count()) return nullptr;
+    for (i64 t = 0; t < model.store->tensor_count(); t++)
+      tensors.push_back({std::string(model.store->name(t)), t});
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted || e.is_of_the_moment()) throw;
+    return nullptr;
+  }
+  return std::make_unique<RenamedStore>(std::shared_ptr<const Store>(std::move(store)), std::move(tensors),
+                                        true);
 }
 
 // Every named tensor becomes a row of a table of its own; the map pairs each row with itself.

@@ -75,6 +75,11 @@ HfModel open_hf_folder(std::unique_ptr<Store>& opened, const std::string& path,
 HfModel open_hf_model(const std::string& path, std::unique_ptr<Store> weights,
                       const HfModelOptions& options = {});
 
+// The store of a model's folder under the names of the class (front_of_names.h), where its config.json and
+// its tensors pair so; else null. `store` is left alone then. Throws kInterrupted, and what only this moment
+// refuses; a folder that cannot be opened as a model has no such names.
+std::unique_ptr<Store> with_names_of_class(std::unique_ptr<Store>& store, const HfModelOptions& options);
+
 // The config.json of such a folder alone. Throws what read_hf_config() throws, with the file; kNotFound.
 // `map_text`: the map file that applies to the model, or "".
 HfConfig hf_config_of(const std::string& path, const OpenOptions& opening, const std::string& map_text);

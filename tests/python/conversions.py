@@ -106,6 +106,8 @@ class Conversions(unittest.TestCase):
         self.assertEqual((account.dequantized, account.quantized), (4, 0))
         values = c.run(progress=False).output
         self.assertTrue(mckpt.verify(values, source, **quiet).equal)
+        for target in (self.folder / "one.safetensors", os.fsencode(self.folder / "one.safetensors")):
+            self.assertRaisesRegex(mckpt.Error, "`max_shard_size` is for the files of a folder", lambda target=target: mckpt.plan(source, target, to="dequantize", max_shard_size=5000))
         # The files of the published model, of plain numbers and of a checkpoint.
         c = mckpt.plan(values, self.folder / "again", to="quantize", like=source)
         self.assertEqual(c.prove(progress=False).quantized, 8)

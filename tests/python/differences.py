@@ -26,6 +26,19 @@ def safetensors(path, tensors):
     return path
 
 
+def tensors_of(folder):
+    """As safetensors() takes them."""
+    out = {}
+    for path in sorted(Path(folder).glob("*.safetensors")):
+        whole = path.read_bytes()
+        size = 8 + struct.unpack("<Q", whole[:8])[0]
+        for name, entry in json.loads(whole[8:size]).items():
+            if name != "__metadata__":
+                begin, end = entry["data_offsets"]
+                out[name] = (entry["dtype"], entry["shape"], whole[size + begin:size + end])
+    return out
+
+
 def floats(*values):
     return ("F32", [len(values)], struct.pack(f"<{len(values)}f", *values))
 
@@ -177,16 +190,40 @@ class Differences(unittest.TestCase):
         rows = [(r.kind, r.name, r.at, r.a, r.b) for r in self.diff(self.folder / "b", self.folder / "a")]
         self.assertEqual(rows, [("file", "hf_assets/config.json", ".rope_theta", "5.0", "1000000.0")])
 
+    def test_names_without_the_front_of_the_class(self):
+        for name, front in (("plain", "model."), ("lacking", "")):
+            (self.folder / name).mkdir()
+            shutil.copyfile(os.path.join(TINY_MODEL, "config.json"), self.folder / name / "config.json")
+            tensors = {f"{front if key.startswith('model.') else ''}{key.removeprefix('model.')}": value for key, value in tensors_of(TINY_MODEL).items()}
+            safetensors(self.folder / name / "model.safetensors", tensors)
+        found = self.diff(self.folder / "plain", self.folder / "lacking")
+        self.assertTrue(found.equal)
+        self.assertIn(f"under the names of the class ({self.folder / 'lacking'})", found.compared)
+        for tested, source in (("plain", "lacking"), ("lacking", "plain")):
+            self.assertTrue(mckpt.verify(self.folder / tested, against=self.folder / source, progress=False).equal)
+
+    def test_entries_of_an_index_that_one_side_has(self):
+        shutil.copytree(TINY_MODEL, self.folder / "more")
+        index = self.folder / "more" / "model.safetensors.index.json"
+        whole = json.loads(index.read_text())
+        index.write_text(json.dumps({**whole, "metadata": {**whole["metadata"], "x": 1}}))
+        rows = [(r.kind, r.name, r.at, r.a, r.b) for r in self.diff(self.folder / "more", TINY_MODEL).rows]
+        self.assertEqual(rows, [("file", index.name, ".metadata.x", "1", "")])
+        for tested, source in ((self.folder / "more", TINY_MODEL), (TINY_MODEL, self.folder / "more")):
+            report = mckpt.verify(tested, against=source, progress=False)
+            self.assertEqual((report.equal, report.findings), (True, []))
+            self.assertIn(f"not compared: x in the metadata of {index.name}, which only {self.folder / 'more'} has", str(report))
+
     def test_weights_of_deepspeed_that_one_side_has(self):
         save, alone = os.path.join(DATA, "zero/zero1_tied_w2"), self.folder / "alone.safetensors"
         mckpt.convert(save, alone, to="safetensors", progress=False)
-        found, words = self.diff(save, alone), "25 weights as training computes with them"
+        found, words = self.diff(save, alone), "25 weights that DeepSpeed saves beside their float32 parts"
         self.assertTrue(found.equal)
         self.assertIn(f"compared), but {words} were not compared", repr(found))
-        self.assertIn(f"not compared: {words}, which one side alone has", str(found))
+        self.assertIn(f"not compared: {words} in the optimizer, which one side alone has: module.model.", str(found))
         report = mckpt.verify(alone, against=save, progress=False)
         self.assertIn(f"equal to {save}, but {words} were not compared", str(report).splitlines()[0])
-        self.assertNotIn("training computes", str(self.diff(save, save)))
+        self.assertNotIn("DeepSpeed saves", str(self.diff(save, save)))
 
     def test_what_cannot_be_compared_is_an_error(self):
         with self.assertRaises(mckpt.Error) as raised:

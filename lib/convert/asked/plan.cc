@@ -178,7 +178,7 @@ Conversion plan_of(const ToDcp& what, const Planning& how) {
 Conversion plan_of(const Dequantize& what, const Planning& how) {
   auto out = common_options<DequantizeOptions>(what, how);
   if (what.dtype != "auto") out.dtype = value_type(what.dtype, "dtype", "auto, ");
-  out.max_shard_bytes = what.max_shard_size.value_or(kUsualShardBytes);
+  out.max_shard_bytes = what.max_shard_size;
   return plan_dequantize(out);
 }
 

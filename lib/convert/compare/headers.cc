@@ -56,10 +56,6 @@ std::set<i64> Headers::report_unlike(Comparison& comparison) {
   for (const TensorDifference& d : tensor_differences(tested_, source_)) {
     if (d.one >= 0 && d.other >= 0 && is_cast_alone(d.one, d.other, comparison)) continue;
     std::string name(d.one < 0 ? source_.name(d.other) : std::string_view());
-    if (std::string reason = d.one < 0 && changes_.repeated ? changes_.repeated(name) : ""; !reason.empty()) {
-      comparison.leave_beside(reason, std::move(name));
-      continue;
-    }
     std::string reason = d.one < 0 && changes_.left_out ? changes_.left_out(name) : "";
     if (!reason.empty()) {
       comparison.set_aside(std::move(reason), unlike_tensor(tested_, source_, d));

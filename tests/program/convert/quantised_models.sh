@@ -51,6 +51,19 @@ expect 0 "$mckpt" convert dequantize "$data/gpt_oss" one.safetensors
 [ -f one.safetensors ] || fail "one.safetensors is not a file"
 expect 0 "$mckpt" verify one.safetensors --against gpt_oss.values
 has out "equal"
+# One file has no shards, whatever the source is.
+rm one.safetensors
+expect 2 "$mckpt" convert dequantize "$data/gpt_oss" one.safetensors --max-shard-size 5000
+has err "--max-shard-size is for the files of a folder, and the result is one file"
+has err "leave --max-shard-size out, or give the result the name of a folder"
+[ ! -e one.safetensors ] || fail "one.safetensors was made"
+expect 2 "$mckpt" convert dequantize "$data/loose/int.safetensors" values_of_int.safetensors --max-shard-size 5000
+has err "leave --max-shard-size out"
+lacks err "name of a folder"
+expect 0 "$mckpt" convert dequantize "$data/gpt_oss" shards --max-shard-size 5000 --no-sync
+[ -f shards/model.safetensors.index.json ] || fail "one file in spite of --max-shard-size"
+expect 2 "$mckpt" convert dequantize "$data/gpt_oss" one.pt --max-shard-size 5000
+has err "its name says another format"
 expect 2 "$mckpt" convert dequantize "$data/gpt_oss" one.pt
 has err "MC0001"
 [ ! -e one.pt ] || fail "one.pt was made"

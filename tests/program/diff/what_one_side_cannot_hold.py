@@ -32,9 +32,10 @@ class Pair:
     b: str
     differ: int = 0  # tensors that differ
     rows: tuple = ()  # kinds of rows, with a as the first side
-    left: str = ""  # in the one note about tensors that were not compared; "": there is none
+    left: str | tuple = ""  # in the notes about what was not compared; "": there are none
     verdict: str = ""  # how the first line goes on behind "was compared"
     against: tuple = ()  # exit statuses of verify a --against b, and b --against a; (): the status of diff
+    words: tuple = ()  # behind the two paths
 
 
 def at(*names):
@@ -154,6 +155,9 @@ def megatron_pairs():
     average = model("average", change=with_average)
     os.remove(os.path.join(average, "config.json"))  # a dict of a training run, of which names alone say what is the model's
     run = mckpt("convert", "to-mcore", TINY_MODEL, at("averaged_core"), "--tp", "2", "-q")
+    with_states = safetensors(TINY_MODEL)
+    write_safetensors(at("with_states.safetensors"), {**with_states, f"optimizer.state.{EMBEDDING}.exp_avg": with_states[EMBEDDING]})
+    yield Pair("states beside the model in a file", at("with_states.safetensors"), run, left=f"optimizer.state.{EMBEDDING}.exp_avg (beside the model")
     yield Pair("an average beside the model", os.path.join(average, "model.safetensors"), run, left=AVERAGE, verdict=", but 1 tensor beside the model was not compared")
     yield Pair("a copy in a folder", copy, tied, differ=1, rows=("only_a",))
     yield Pair("inverse frequencies in a folder", frequencies, model("plain"), differ=1, rows=("only_a",), against=(1, 0))
@@ -181,16 +185,36 @@ def zero_pairs():
     yield Pair("a weight of another shape", shaped, of("zero1_tied_w2"), differ=1, rows=("shape",))
     run = run_mckpt("verify", shaped)
     expect(run.returncode == 1 and "another shape than its main weight" in run.stdout, f"a weight of another shape: {run.stdout}")
-    one = "1 weight as training computes with it"
+    one = "1 weight that DeepSpeed saves beside its float32 part"
     yield Pair("a weight of one side", zero("zero1_tied_w2", "lost", model, projection, lost=True), of("zero1_tied_w2"), left=one, verdict=f", but {one} was not compared")
     alone = mckpt("convert", "to-safetensors", of("zero1_tied_w2"), at("zero.safetensors"), "-q")
-    all_of_them = "25 weights as training computes with them"
-    yield Pair("weights beside another format", of("zero1_tied_w2"), alone, left=all_of_them, verdict=f", but {all_of_them} were not compared")
+    all_of_them = "25 weights that DeepSpeed saves beside their float32 parts"
+    uncompared = f", but {all_of_them} were not compared"
+    yield Pair("weights beside another format", of("zero1_tied_w2"), alone, left=all_of_them, verdict=uncompared)
+    # The folder of the assets has a folder of its own, which belongs to neither side.
+    assets = os.path.join(DATA, "own_names", "torchtitan_qwen3_tied")
+    states = "optimizer.state.model.layers.0.self_attn.k_proj.weight.step and 69 more (beside the model, whose tensors alone are compared)"
+    run = mckpt("convert", "to-fsdp", of("zero2_tied_w2"), at("zero_fsdp"), "--assets", assets, "-q")
+    yield Pair("states of ZeRO beside Megatron", of("zero2_tied_w2"), run, left=(all_of_them, states, f"checkpoint/, which only {assets} has"), verdict=uncompared, words=("--assets", assets))
+    folder = mckpt("export", of("zero2_tied_w2"), at("zero_folder"), "--assets", assets, "-q")
+    copy = "lm_head.weight (a copy of the tensor that the model ties it to)"
+    yield Pair("a copy of a tied layer beside its folder", of("zero2_tied_w2"), folder, left=(all_of_them, copy, states), verdict=uncompared)
+    tensors = safetensors(folder)
+    shutil.copytree(folder, at("zero_heads"), ignore=shutil.ignore_patterns("*.safetensors", "*.index.json", "mckpt_manifest.json"))
+    write_safetensors(at("zero_heads", "model.safetensors"), {**tensors, HEAD: tensors[EMBEDDING]})
+    yield Pair("a copy of a tied layer that both have", of("zero2_tied_w2"), at("zero_heads"), left=(all_of_them, states), verdict=uncompared)
+    for name, expected in (("zero_folder", (all_of_them, copy, states)), ("zero_heads", (all_of_them, states))):
+        saved = mckpt("convert", "to-dcp", at(name), at(f"{name}_dcp"), "-q")
+        yield Pair(f"a copy of a tied layer beside a save of {name}", of("zero2_tied_w2"), saved, left=expected, verdict=uncompared, words=("--assets", assets))
+    kind, shape, data = tensors[EMBEDDING]
+    shutil.copytree(at("zero_heads"), at("zero_other_heads"))
+    write_safetensors(at("zero_other_heads", "model.safetensors"), {**tensors, HEAD: (kind, shape, data[:-1] + bytes([data[-1] ^ 1]))})
+    yield Pair("an output layer that differs from its copy", of("zero2_tied_w2"), at("zero_other_heads"), differ=1, rows=("values",), left=(all_of_them, states))
 
 
 def check(pair):
     orders = ((pair.a, pair.b), (pair.b, pair.a))
-    ends = [run_mckpt("diff", x, y, "--json") for x, y in orders]
+    ends = [run_mckpt("diff", x, y, "--json", *pair.words) for x, y in orders]
     status = 1 if pair.differ else 0
     if not expect([e.returncode for e in ends] == [status, status], f"{pair.what}: {[(e.returncode, e.stdout[:600], e.stderr[:300]) for e in ends]}"):
         return
@@ -199,16 +223,21 @@ def check(pair):
         expect((t["equal"], t["alike"], t["differ"], t["not_read"]) == (not pair.differ, not pair.differ, pair.differ, 0), f"{pair.what}: {t}")
         kinds = tuple(sorted(row["kind"] if x == pair.a else MIRROR.get(row["kind"], row["kind"]) for row in t["rows"] if row["kind"] != "cast"))
         expect(kinds == pair.rows, f"{pair.what}: {kinds}")
-        notes = [note for note in t["not_compared"] if "has no objects" not in note and "describe the grid" not in note and "store objects" not in note]
-        expect(len(notes) <= 3 and (pair.left in "; ".join(notes) if pair.left else not notes), f"{pair.what}: {notes}")
-        text = run_mckpt("diff", x, y)
+        notes = [note for note in t["not_compared"] if not any(words in note for words in ("has no objects", "describe the grid", "store objects", "no other object"))]
+        left = (pair.left,) if isinstance(pair.left, str) else pair.left
+        expect(len(notes) <= 3 and (all(words in "; ".join(notes) for words in left) if pair.left else not notes), f"{pair.what}: {notes}")
+        text = run_mckpt("diff", x, y, *pair.words)
         first = text.stdout.splitlines()[0]
         expect(text.returncode == status and all(note in text.stdout for note in t["not_compared"]), f"{pair.what}: {text.stdout}")
         expect(pair.differ or re.fullmatch(r"equal: all \d+ tensors and everything else that was compared" + pair.verdict, first), f"{pair.what}: {first}")
     said = [sorted(note for note in t["not_compared"] if "store objects" not in note) for t in told]  # which has the two formats in the order of the sides
     expect(said[0] == said[1], f"{pair.what}: {said}")
+    # The line `compared` says which tensors are counted: beside the folder of a model the tensors of the first side.
+    alike = "folder" in told[0]["compared"] or told[0]["compared"] == told[1]["compared"]
+    expect(not alike or told[0]["tensors"] == told[1]["tensors"], f"{pair.what}: {[(t['compared'], t['tensors']) for t in told]}")
+    expect(alike or any(os.path.exists(os.path.join(side, "config.json")) for side in (pair.a, pair.b)), f"{pair.what}: {[t['compared'] for t in told]}")
     for (x, y), expected in zip(orders, pair.against or (status, status)):
-        run = run_mckpt("verify", x, "--against", y)
+        run = run_mckpt("verify", x, "--against", y, *pair.words)
         expect(run.returncode == expected, f"{pair.what}: verify {x} --against {y}: {run.stdout} {run.stderr}")
         expect(expected or pair.verdict in run.stdout.splitlines()[-1], f"{pair.what}: {run.stdout}")
 

@@ -114,8 +114,29 @@ def check_indexes(scratch):
         for x, y, text, told in both(one, other):
             rows = [(r["kind"], r["name"], r["at"]) for r in told["rows"]]
             expect(text.returncode == 1 and len(rows) == len(change) and ("file", index, f".metadata.{at}") in rows, f"{rows} {text.stdout}")
-        run = run_mckpt("verify", one, "--against", other)
-        expect(f"the file differs at .metadata.{at}" in run.stdout + run.stderr, run.stdout + run.stderr)
+        for x, y in ((one, other), (other, one)):
+            run = run_mckpt("verify", x, "--against", y)
+            alone = "format" in change
+            expect(("the file differs at .metadata.total_size" in run.stdout) == ("total_size" in change), run.stdout)
+            expect("metadata.format" not in run.stdout and (f"format in the metadata of {index}, which only {one} has" in run.stdout) == alone, run.stdout)
+            expect(run.returncode == 0 and run.stdout.splitlines()[-1] == f"{x}: equal" + (", but 1 file differs" if "total_size" in change else ""), run.stdout)
+            notes = [c["note"] for c in json.loads(run_mckpt("verify", x, "--against", y, "--json").stdout)["checks"] if c["name"] == "assets"]
+            expect((notes != [None] and f"format in the metadata of {index}, which only {one} has" in notes[0]) == alone, f"{notes}")
+    # An entry that both have is compared, also where a part of it is on one side alone.
+    path_of_other = os.path.join(other, index)
+    with open(path_of_other) as file:
+        plain = file.read()
+    for value, value_of_other in (("x", "y"), ({"a": 1}, {})):
+        for to, text, entry in ((path, json.dumps(whole), value), (path_of_other, plain, value_of_other)):
+            changed = json.loads(text)
+            changed["metadata"]["format"] = entry
+            with open(to, "w") as file:
+                json.dump(changed, file)
+        for x, y in ((one, other), (other, one)):
+            run = run_mckpt("verify", x, "--against", y)
+            expect("the file differs at .metadata.format" in run.stdout and run.stdout.endswith(": equal, but 1 file differs\n"), run.stdout)
+    with open(path_of_other, "w") as file:
+        file.write(plain)
     # Older programs write no number of parameters, and some write no metadata at all.
     for metadata in ({**whole["metadata"], "total_parameters": 7}, {}, None):
         with open(path, "w") as file:

@@ -75,7 +75,7 @@ def both_ways(number, source, beside):
     for result in results:
         for tested, other in ((result, source), (source, result)):
             text = mckpt("verify", tested, "--against", other)
-            copies = ", but [0-9]+ weights as training computes with them were not compared" if "zero1" in source else ""  # ZeRO 3 has none
+            copies = ", but [0-9]+ weights that DeepSpeed saves beside their float32 parts were not compared" if "zero1" in source else ""  # ZeRO 3 has none
             expect(re.search(f": equal{copies}\n$", text), f"{tested} against {other}: {text}")
             named = beside is None or (keeps and result != file) or ("not compared: " in text and f"{beside}" in text)
             expect(named, f"{beside} is not named: {text}")

@@ -188,7 +188,25 @@ def other_ranks():
     expect({"mine", "mp_rank_01_model_states.pt:mine"} <= set(names), f"tensors of the user: {names}")
 
 
+def shards_and_main_weights():
+    """The weights of each rank are shards, and the main weights whole: only what all ranks have is compared, and the rest is named. ZeRO 3 saves no weights."""
+    words, verdict = " whose main weights have other shapes, as shards of tensor-parallel ranks have: ", ": sound, but shards of tensor-parallel ranks were not compared with their main weights\n"
+    for names, count, compared in ((["rows", "columns", "norm"], 4, 2), (["rows"], 2, 0)):
+        for stage in (1, 2):
+            folder = saved(stage=stage, names=names)
+            listed = "module.rows, module.columns and 2 more" if count > 3 else "module.rows, mp_rank_01_model_states.pt:rows"
+            note = f"not compared: {count} weights{words}"
+            run = run_mckpt("verify", folder)
+            expect(run.returncode == 0 and note in run.stdout and run.stdout.endswith(verdict), f"ZeRO {stage}, {names}: {run.stdout}")
+            checks = {c["name"]: c for c in json.loads(run_mckpt("verify", folder, "--json").stdout)["checks"]}
+            main = checks.get("main", {})
+            expect((main.get("status"), main.get("count")) == ("pass" if compared else "none", compared) and main["note"].startswith(note + "module.rows"), f"{listed}: {main}")
+    for folder in (saved(stage=3, names=["rows"]), saved(names=["norm"])):
+        told(folder, 0, ": sound\n", absent=["not compared"])
+
+
 joined()
 wrong_maps()
+shards_and_main_weights()
 other_ranks()
 finish(200)

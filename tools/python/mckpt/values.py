@@ -24,7 +24,7 @@ def left_uncompared(checks: Iterable[Check]) -> list[str]:
         count[check.name] += check.count
     others, copies, scales = count["others"], count["copies"], count["activations"]
     out = [f"{counted(others, 'tensor')} beside the model {_was(others)} not compared"] if others else []
-    out += [f"{counted(copies, 'weight')} as training computes with {'it' if copies == 1 else 'them'} {_was(copies)} not compared"] if copies else []
+    out += [f"{counted(copies, 'weight')} that DeepSpeed saves beside {'its float32 part' if copies == 1 else 'their float32 parts'} {_was(copies)} not compared"] if copies else []
     out += [f"{counted(scales, 'scale')} of activations or caches {_was(scales)} not compared"] if scales else []
     return out
 

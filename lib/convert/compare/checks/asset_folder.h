@@ -18,6 +18,7 @@ inline constexpr std::string_view kConfig = "config.json";
 struct AssetFolder {
   std::string path{};     // "": there is none
   bool of_a_run = false;  // other files of the folder belong to a training run, and are not assets
+  bool given = false;     // the caller names the folder, which is not the side's own
 };
 
 // hf_assets in a checkpoint, or the folder of a model. "": there is none.

@@ -22,9 +22,10 @@ NameSet<std::string> check_assets(const Store& store, VerifyReport& report);
 
 // Adds the check of a comparison: files that both sides have must be the same, because a conversion copies
 // them: JSON in its values, which findings name, and other files in their bytes. Between two models a
-// difference is a warning only, because nothing was converted. `assets`: the folder that replaces the
-// source's own. `every`: every difference of a JSON file is listed in the report too, also the declaration of
-// quantised weights that a conversion leaves out. Returns false if files differ that must be equal.
+// difference is a warning only, because nothing was converted. `assets`: a folder that the caller names, for
+// a side without assets, or in place of the source's own. `every`: every difference of a JSON file is listed
+// in the report too, also the declaration of quantised weights that a conversion leaves out. Returns false if
+// files differ that must be equal.
 bool compare_assets(const Store& tested, const Store& source, const std::optional<std::string>& assets,
                     bool every, VerifyReport& report);
 

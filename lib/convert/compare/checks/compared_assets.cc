@@ -9,6 +9,7 @@
 #include "convert/compare/checks/asset_folder.h"
 #include "convert/compare/checks/assets.h"
 #include "convert/compare/checks/compared_index.h"
+#include "convert/compare/checks/one_sided.h"
 #include "convert/compare/differences/json_values.h"
 #include "convert/compare/differences/one_side.h"
 #include "convert/open/own_model.h"
@@ -136,10 +137,16 @@ class FileComparison {
   void compare_index(const std::string& name, const std::string& path) {
     const i64 at = difference_of(here_.folder.open_file(name), other_.folder.open_file(name));
     if (at < 0) return;
-    tell(name, path, at,
-         differences_of_indexes(name, {here_.folder, here_.store}, {other_.folder, other_.store},
-                                kMostOfOneFile));
+    std::optional<IndexDifferences> index = differences_of_indexes(
+        name, {here_.folder, here_.store}, {other_.folder, other_.store}, kMostOfOneFile, !listed_);
+    if (!index) return tell(name, path, at, std::nullopt);
+    tell(name, path, at, index->values);
+    for (const auto& [entries, in_first] : {std::pair(&index->only_a, true), {&index->only_b, false}})
+      if (!entries->empty())
+        alone_.push_back({cat(listed(*entries, 3), " in the metadata of ", name), in_first});
   }
+  // Entries of an index that one side alone has, and that were not compared.
+  const std::vector<OneSided>& alone() const { return alone_; }
   std::vector<Finding> take() { return std::move(found_); }
   bool of_grid() const { return of_grid_; }  // whether something was left out that describes a grid
 
@@ -178,6 +185,7 @@ class FileComparison {
   bool listed_, types_, warning_;
   VerifyReport& report_;
   std::vector<Finding> found_;
+  std::vector<OneSided> alone_;
   bool of_grid_ = false;
 };
 
@@ -188,48 +196,6 @@ AssetFolder compared_folder(const Store& store) {
       !has_own_names(store))
     return out;
   return {model_folder_beside(store, store.root()).path, true};
-}
-
-std::vector<std::string> assets_in(const Folder& folder, const AssetFolder& of) {
-  std::vector<std::string> names = hf_assets(folder);
-  if (of.of_a_run) std::erase_if(names, [](const std::string& name) { return !is_known_asset(name); });
-  return names;
-}
-
-// A file or a folder that only one of the two folders has.
-struct OneSided {
-  std::string name;
-  bool in_first;
-  bool compared = true;  // false: nobody looks into it, or no conversion takes it along
-};
-// `models`: the two are folders of models, and neither is what a conversion keeps of one.
-std::vector<OneSided> on_one_side(const Folder& a, const AssetFolder& of_a, const Folder& b,
-                                  const AssetFolder& of_b, bool models) {
-  std::vector<OneSided> alone;
-  for (const auto& [one, of, other] : {std::tuple(&b, &of_b, &a), {&a, &of_a, &b}}) {
-    for (const std::string& name : assets_in(*one, *of))
-      if (!other->has_file(name)) alone.push_back({name, one == &a});
-    if (of->of_a_run) continue;
-    for (const std::string& name : other_weights(*one))
-      if (!other->has_file(name)) alone.push_back({name, one == &a, models});
-  }
-  if (of_a.of_a_run || of_b.of_a_run) return alone;  // other folders there are of the run
-  for (const auto& [one, other] : {std::pair(&b, &a), {&a, &b}}) {
-    std::vector<std::string> others = folders_without_assets(*other);
-    for (const std::string& name : folders_without_assets(*one))
-      if (std::ranges::count(others, name) == 0) alone.push_back({name, one == &a, false});
-  }
-  return alone;
-}
-
-// Folders that both have, such as onnx/: nobody looks into them.
-std::vector<std::string> folders_of_both(const Folder& a, const AssetFolder& of_a, const Folder& b,
-                                         const AssetFolder& of_b) {
-  if (of_a.of_a_run || of_b.of_a_run) return {};
-  std::vector<std::string> out = folders_without_assets(a);
-  const std::vector<std::string> others = folders_without_assets(b);
-  std::erase_if(out, [&](const std::string& name) { return std::ranges::count(others, name) == 0; });
-  return out;
 }
 
 // The files of a training run beside the assets: what its export reads, and what describes how it was
@@ -257,20 +223,6 @@ struct ComparedFiles {
   std::vector<std::string> folders{};  // of both sides, and not compared
   bool of_grid = false;
 };
-
-// "tokenizer.json, which only m/llama has"
-std::string alone_text(const Store& tested, const Store& source, std::span<const OneSided> alone) {
-  std::string out;
-  for (const bool in_first : {false, true}) {
-    std::vector<std::string> names;
-    for (const OneSided& file : alone)
-      if (file.in_first == in_first) names.push_back(file.name);
-    if (!names.empty())
-      out += cat(out.empty() ? "" : "; ", listed(names), ", which only ",
-                 side_path(in_first ? tested : source), " has");
-  }
-  return out;
-}
 
 // Whether one side has an adapter around its model and the other the model with an adapter in it: the first
 // is compared as merged, with the numbers of its adapter.
@@ -314,6 +266,25 @@ void compare_files_of_runs(const Store& tested, const Store& source, bool every,
     }
 }
 
+// A side, and the folder with its assets.
+struct FolderOf {
+  const Store& store;
+  AssetFolder& folder;
+
+  bool is_of_run() const { return dcp_dialect(store) || folder.of_a_run; }
+};
+
+// The folder that the caller names stands in for the source's own: the result is compared with the assets
+// that were given to its conversion. Where the source has assets and the tested side has none, it is that
+// side's; and in a list of differences no side has it in place of its own.
+void take_given_folder(const std::string& given, const FolderOf& tested, const FolderOf& source, bool every) {
+  const bool none_there = source.folder.path.empty();
+  if (tested.is_of_run() && tested.folder.path.empty() && !none_there)
+    tested.folder = {.path = given, .given = true};
+  else if (source.is_of_run() && (none_there || !every))
+    source.folder = {.path = given, .given = true};
+}
+
 }  // namespace
 
 bool compare_assets(const Store& tested, const Store& source, const std::optional<std::string>& assets,
@@ -321,7 +292,7 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
   AssetFolder mine = compared_folder(tested), theirs = compared_folder(source);
   // Between two models nothing is converted: their weights may be equal where other files are not.
   const bool converted = dcp_dialect(tested) || dcp_dialect(source) || mine.of_a_run || theirs.of_a_run;
-  if (assets && (dcp_dialect(source) || theirs.of_a_run)) theirs = {.path = *assets};
+  if (assets) take_given_folder(*assets, {tested, mine}, {source, theirs}, every);
   // If one of two model folders lost its config.json, it still has its other assets.
   if (is_safetensors_folder(tested) && is_safetensors_folder(source) &&
       mine.path.empty() != theirs.path.empty())
@@ -345,15 +316,17 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
       // Not counted as copied: whoever writes shards writes their index anew.
       for (const std::string& name : weight_indexes(here))
         if (other.has_file(name)) files.compare_index(name, name);
+      out.alone.insert(out.alone.end(), files.alone().begin(), files.alone().end());
     }
     for (Finding& f : files.take()) out.found.push_back(std::move(f));
     for (const auto& [folder, opposite] : {std::pair(&here, &other), {&other, &here}})
       if (!folder->has_file(kConfig) && opposite->has_file(kConfig))
         out.found.push_back({.code = Code::kUnequal,
                              .file = path_in_store(tested, mine.path, std::string(kConfig)),
-                             .message = folder == &here ? cat(only_in(source, "file"),
-                                                              ", without which no program loads the model")
-                                                        : only_in(tested, "file"),
+                             .message = folder == &here
+                                            ? cat("only ", folder_path(theirs, source),
+                                                  " has this file, without which no program loads the model")
+                                            : cat("only ", folder_path(mine, tested), " has this file"),
                              .warning = true});
     out.folders = folders_of_both(here, mine, other, theirs);
     for (OneSided& file : on_one_side(here, mine, other, theirs, models)) {
@@ -361,11 +334,13 @@ bool compare_assets(const Store& tested, const Store& source, const std::optiona
       if (!every || !file.compared)
         out.alone.push_back(std::move(file));
       else if (file.name != kConfig)
-        out.found.push_back({.code = Code::kUnequal,
-                             .file = file.in_first ? path_in_store(tested, mine.path, file.name)
-                                                   : path_in_store(source, theirs.path, file.name),
-                             .message = only_in(file.in_first ? tested : source, "file"),
-                             .warning = true});
+        out.found.push_back(
+            {.code = Code::kUnequal,
+             .file = file.in_first ? path_in_store(tested, mine.path, file.name)
+                                   : path_in_store(source, theirs.path, file.name),
+             .message = cat("only ", file.in_first ? folder_path(mine, tested) : folder_path(theirs, source),
+                            " has this file"),
+             .warning = true});
     }
   } else if (const AssetFolder& own = mine.path.empty() ? theirs : mine; own.of_a_run && !own.path.empty()) {
     out.alone.push_back({std::string(kConfig), &own == &mine});

@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "convert/compare/differences/json_values.h"
 
@@ -23,10 +24,18 @@ struct IndexSide {
   const Store& store;
 };
 
-// The differences of everything but the lists. A total_size that is on each side the sum of its tensors is
-// left out, as the tensors are compared; and so is a total_parameters that one side alone has. Nothing for an
-// index that is not JSON. `most`: how many are listed.
-std::optional<JsonDifferences> differences_of_indexes(const std::string& name, const IndexSide& a,
-                                                      const IndexSide& b, i64 most);
+// The differences of everything but the lists; `only_a`, `only_b`: entries of the metadata that were left
+// out, as one side alone has them.
+struct IndexDifferences {
+  JsonDifferences values{};
+  std::vector<std::string> only_a{}, only_b{};
+};
+
+// A total_size that is on each side the sum of its tensors is left out, as the tensors are compared; and so
+// is a total_parameters that one side alone has. Nothing for an index that is not JSON. `most`: how many are
+// listed. `of_both`: entries of the metadata that one side alone has are left out, too: a conversion writes
+// an index anew, and keeps none of them.
+std::optional<IndexDifferences> differences_of_indexes(const std::string& name, const IndexSide& a,
+                                                       const IndexSide& b, i64 most, bool of_both);
 
 }  // namespace mckpt::impl

@@ -16,6 +16,11 @@ namespace {
 
 using ModuleCopy = ZeroStore::ModuleCopy;
 
+std::string counted_copies(i64 count) {
+  return cat(counted(count, "weight"), " that DeepSpeed saves beside ",
+             count == 1 ? "its float32 part" : "their float32 parts");
+}
+
 // The copies that another side has, too. Ranks of other numbers have shards of other shapes.
 class CopiesOfBoth {
  public:
@@ -49,10 +54,9 @@ void name_copies(const ZeroStore& side, const CopiesOfBoth& both, const TensorCh
               .status = Check::Status::kNone,
               .count = std::ssize(alone),
               .unit = "weights",
-              .note = cat("not compared: ", counted(std::ssize(alone), "weight"),
-                          " as training computes with ", alone.size() == 1 ? "it" : "them",
-                          ", which one side alone has beside its float32 part in the optimizer: ",
-                          listed(alone, 3), " of ", escaped(side.root(), 4096))},
+              .note = cat("not compared: ", counted_copies(std::ssize(alone)),
+                          " in the optimizer, which one side alone has: ", listed(alone, 3), " of ",
+                          escaped(side.root(), 4096))},
              {});
 }
 
@@ -79,7 +83,7 @@ std::string counted_module_copies(const VerifyReport& report) {
   for (const Check& c : report.checks)
     if (c.name == "copies") count += c.count;
   if (count == 0) return "";
-  return cat(counted(count, "weight"), " as training computes with ", count == 1 ? "it was" : "them were");
+  return cat(counted_copies(count), count == 1 ? " was" : " were");
 }
 
 }  // namespace mckpt::impl

@@ -18,7 +18,7 @@ void list_module_copies(Store& tested, Store& source, const TensorChoice& choice
 // The number of tensor-parallel ranks, each of which has shards; "" where every weight is whole.
 std::string tensor_parallel_ranks(const Store& store);
 
-// "25 weights as training computes with them were"; "": none was left out.
+// "25 weights that DeepSpeed saves beside their float32 parts were"; "": none was left out.
 std::string counted_module_copies(const VerifyReport& report);
 
 }  // namespace mckpt::impl

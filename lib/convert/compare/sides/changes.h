@@ -18,9 +18,6 @@ struct Changes {
   // Why a tensor or an object of the source may be missing in the result; "": it may not.
   std::function<std::string(std::string_view name)> left_out{};
   bool of_tensors = false;  // `left_out` is about tensors alone
-  // Why a tensor of the source may be missing whose items another one has, so that nothing differs; "": it
-  // may not.
-  std::function<std::string(std::string_view name)> repeated{};
   // The type that a tensor of the source gets.
   std::function<DType(i64 tensor)> type{};
 };

@@ -38,6 +38,10 @@ Sides sides_of_own_beside_model(std::unique_ptr<Store> tested, std::unique_ptr<S
 Sides sides_of_own_pair(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const SidePaths& paths,
                         const CompareOptions& options);
 
+// Says why a tensor is compared with one of another name: in the line that diff has about that, and as a note
+// elsewhere.
+void tell_names(const std::string& text, const CompareOptions& options, Sides& sides);
+
 // As the files have them: no conversion gives the tensors other names.
 Sides plain_sides(std::unique_ptr<Store> tested, std::unique_ptr<Store> source);
 

@@ -63,15 +63,9 @@ std::string chosen_path(const Store& model, const std::string& path) {
   return below && is_folder(model.root(), model.opening()) ? model.root() : path;
 }
 
-// A map that came with a folder decides which tensor is compared with which: said in the line that diff has
-// about that, and as a note elsewhere.
+// A map that came with a folder decides which tensor is compared with which.
 void tell_map(const HfModel& model, const CompareOptions& options, Sides& sides) {
-  const std::string warning = map_warning(model);
-  if (warning.empty()) return;
-  if (options.counting.all)
-    sides.compared_as += cat("; ", warning);
-  else
-    sides.notes.push_back(warning);
+  if (const std::string warning = map_warning(model); !warning.empty()) tell_names(warning, options, sides);
 }
 
 // The folder with the map of its model, whatever its files are.
@@ -85,6 +79,13 @@ Opened table_in(std::unique_ptr<Store> folder, const std::string& path, const Hf
 }
 
 }  // namespace
+
+void tell_names(const std::string& text, const CompareOptions& options, Sides& sides) {
+  if (options.counting.all)
+    sides.compared_as += cat("; ", text);
+  else
+    sides.notes.push_back(text);
+}
 
 Sides sides_of_import(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const SidePaths& paths,
                       const CompareOptions& options) {

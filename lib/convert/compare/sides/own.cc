@@ -6,8 +6,11 @@
 //
 // Only the tensors of the model are compared; what is beside them is named.
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "convert/compare/differences/tensors.h"
 #include "convert/compare/sides/compare_options.h"
@@ -69,14 +72,25 @@ void require_dict(const OwnModel& one, const OwnModel& other, const std::string&
 
 BesideModel beside_of(const OwnModel& own) { return {own.beside, own.floats_beside}; }
 
-// Lists the copies as tensors of the model, since some folders have them. Returns their names: where the
-// result lacks one of them, nothing is missing.
-Names take_copies(OwnModel& source) {
-  Names out;
-  for (auto [copy, of] : source.copies) {
-    out.emplace(source.store->name(copy));
-    source.tensors.push_back({std::string(source.store->name(copy)), copy});
+// Lists the copies that the other side has, too, as tensors of the model. Returns the others, which are not
+// compared: where the other side lacks one of them, nothing is missing.
+BesideModel take_copies(OwnModel& side, const std::function<bool(std::string_view name)>& other_has) {
+  BesideModel out{.reason = "a copy of the tensor that the model ties it to"};
+  for (auto [copy, of] : side.copies) {
+    std::string name(side.store->name(copy));
+    if (other_has(name))
+      side.tensors.push_back({std::move(name), copy});
+    else
+      out.names.push_back(std::move(name));
   }
+  return out;
+}
+
+// The names of the tensors of the model, and of the copies among them.
+Names names_of(const OwnModel& side) {
+  Names out;
+  for (const OwnTensor& t : side.tensors) out.insert(t.name);
+  for (auto [copy, of] : side.copies) out.emplace(side.store->name(copy));
   return out;
 }
 
@@ -90,16 +104,6 @@ void add_made_heads(OwnModel& own, const Store& folder) {
   for (i64 t = 0; t < folder.tensor_count(); t++)
     if (is_head(folder.name(t)) && find_tensor(*own.store, folder.name(t)) < 0)
       own.tensors.push_back({std::string(folder.name(t)), embeddings[0], true});
-}
-
-// The tensors that a conversion of the model leaves out, and the casts that it makes. `copies`: names of
-// tensors that repeat others. Refers to the stores of the sides.
-Changes changes_of(const Sides& sides, Names copies) {
-  Changes out = casts_to(sides.tested_store(), sides.source_store());
-  out.repeated = [copies = std::move(copies)](std::string_view name) -> std::string {
-    return copies.contains(name) ? "a copy of the tensor that the model ties it to" : "";
-  };
-  return out;
 }
 
 // The folder with the model's config, beside one of the two or as the caller names it.
@@ -161,14 +165,14 @@ Sides sides_of_own_beside_model(std::unique_ptr<Store> tested, std::unique_ptr<S
   Sides out{.compared_as = imported
                                ? "each tensor of the checkpoint with the one of that name in the folder"
                                : "each tensor of the folder with the one of that name in the checkpoint"};
-  out.beside.push_back(beside_of(*own.own));
-  Names copies;
-  if (!imported) copies = take_copies(*own.own);
+  out.beside = {beside_of(*own.own), take_copies(*own.own, [&](std::string_view name) {
+                  return find_tensor(*folder, name) >= 0;
+                })};
   add_made_heads(*own.own, *folder);
   const std::string root = folder->root();
   (imported ? out.source : out.tested) = open_plain(std::move(folder), root, {});
   (imported ? out.tested : out.source) = as_written(std::move(own));
-  out.changes = changes_of(out, std::move(copies));
+  out.changes = casts_to(out.tested_store(), out.source_store());
   return out;
 }
 
@@ -218,9 +222,14 @@ Sides sides_of_own_pair(std::unique_ptr<Store> tested, std::unique_ptr<Store> so
   Sides out{.compared_as = "each tensor of the model with the one of that name on the other side"};
   out.objects_apart = objects;
   out.beside = {beside_of(*from.own), beside_of(*to.own)};
-  Names copies = take_copies(*from.own);
+  const Names of_source_model = names_of(*from.own), of_tested_model = names_of(*to.own);
+  const auto in = [](const Names& names) {
+    return [&names](std::string_view name) { return names.contains(name); };
+  };
+  out.beside.push_back(take_copies(*from.own, in(of_tested_model)));
+  out.beside.push_back(take_copies(*to.own, in(of_source_model)));
   out.source = as_written(std::move(from)), out.tested = as_written(std::move(to));
-  out.changes = changes_of(out, std::move(copies));
+  out.changes = casts_to(out.tested_store(), out.source_store());
   return out;
 }
 

@@ -2,7 +2,9 @@
 #include "convert/compare/sides/sides.h"
 
 #include <set>
+#include <vector>
 
+#include "convert/compare/differences/tensors.h"
 #include "convert/compare/sides/compare_options.h"
 #include "convert/compare/sides/kinds.h"
 #include "convert/open/megatron_names.h"
@@ -12,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "hf/folder/assets.h"
+#include "hf/folder/front_of_names.h"
 #include "hf/folder/model_folder.h"
 #include "hf/model.h"
 #include "io/dcp/dcp.h"
@@ -66,6 +69,28 @@ TensorNames dropped_tensors(const std::string& path, HfModelOptions options, con
   return out;
 }
 
+// Whether each of the two has tensors that the other one lacks.
+bool have_other_names(const Store& one, const Store& other) {
+  bool of_one = false, of_other = false;
+  for (const TensorDifference& d : tensor_differences(one, other))
+    of_one |= d.other < 0, of_other |= d.one < 0;
+  return of_one && of_other;
+}
+
+// Takes the names of the class where two folders have other names, as conversions of a folder do. Returns the
+// sentences about the sides that are read so.
+std::vector<std::string> take_names_of_class(std::unique_ptr<Store>& tested, std::unique_ptr<Store>& source,
+                                             const HfModelOptions& options) {
+  std::vector<std::string> out;
+  if (!have_other_names(*tested, *source)) return out;
+  for (std::unique_ptr<Store>* side : {&tested, &source})
+    if (std::unique_ptr<Store> named = with_names_of_class(*side, options)) {
+      *side = std::move(named);
+      out.push_back(cat(kFrontedText, " (", escaped((*side)->root(), 4096), ")"));
+    }
+  return out;
+}
+
 // Two models' files, or two single files. Types that nobody asked for are said, and do not hide whether the
 // values are equal.
 Sides sides_of_files(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const SidePaths& paths,
@@ -80,7 +105,11 @@ Sides sides_of_files(std::unique_ptr<Store> tested, std::unique_ptr<Store> sourc
   // The table is read for the names of tensors that are missing alone, but a map that cannot be read is told.
   if (!model.map_file.empty() || model.expert_layout != ExpertLayout::kAuto)
     open_hf_model(paths.source, model);
+  std::vector<std::string> of_class;
+  if (folders && tested->driver().hf_folder && source->driver().hf_folder)
+    of_class = take_names_of_class(tested, source, model);
   Sides out = plain_sides(std::move(tested), std::move(source));
+  for (const std::string& text : of_class) tell_names(text, options, out);
   out.any_type = true;
   const Store& result = out.tested_store();
   if (no_objects)

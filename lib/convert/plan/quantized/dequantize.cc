@@ -8,6 +8,7 @@
 #include "convert/plan/targets/hf.h"
 #include "convert/plan/targets/own.h"
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "hf/quantized/dequantized_store.h"
 #include "io/file/folder.h"
 #include "io/store/soundness.h"
@@ -39,6 +40,15 @@ std::unique_ptr<Store> open_view(const DequantizeOptions& options, std::string& 
   return store;
 }
 
+// One file has no shards. `folder`: the source is one, so that the result may be one, too.
+void refuse_shards_of_a_file(const DequantizeOptions& options, bool folder) {
+  if (!options.max_shard_bytes) return;
+  throw Error(Code::kUsage, "`max_shard_size` is for the files of a folder, and the result is one file")
+      .file(options.target)
+      .found(*options.max_shard_bytes)
+      .help(cat("leave `max_shard_size` out", folder ? ", or give the result the name of a folder" : ""));
+}
+
 }  // namespace
 
 Conversion plan_dequantize(const DequantizeOptions& options) {
@@ -47,20 +57,23 @@ Conversion plan_dequantize(const DequantizeOptions& options) {
   const Store& opened = *view;  // the conversion keeps it
   const ExportTypes types{.kind = ExportTypes::kStored};
   // The name of a torch file is refused as for one file.
-  const bool named_as_file =
-      options.target.ends_with(".safetensors") || names_other_format(options.target, false);
-  const bool folder = is_folder(options.source, options.files) && !named_as_file;
-  Conversion c = folder ? plan_export_own(std::move(view), {.source = options.source,
-                                                            .target = options.target,
-                                                            .types = types,
-                                                            .max_shard_bytes = options.max_shard_bytes,
-                                                            .original_files = false,
-                                                            .threads = options.threads})
-                        : plan_one_file(std::move(view), {.source = options.source,
-                                                          .target = options.target,
-                                                          .files = options.files,
-                                                          .types = types,
-                                                          .threads = options.threads});
+  const bool other_format = names_other_format(options.target, false);
+  const bool of_folder = is_folder(options.source, options.files);
+  const bool folder = of_folder && !other_format && !options.target.ends_with(".safetensors");
+  if (!folder && !other_format) refuse_shards_of_a_file(options, of_folder);
+  Conversion c = folder
+                     ? plan_export_own(std::move(view),
+                                       {.source = options.source,
+                                        .target = options.target,
+                                        .types = types,
+                                        .max_shard_bytes = options.max_shard_bytes.value_or(kUsualShardBytes),
+                                        .original_files = false,
+                                        .threads = options.threads})
+                     : plan_one_file(std::move(view), {.source = options.source,
+                                                       .target = options.target,
+                                                       .files = options.files,
+                                                       .types = types,
+                                                       .threads = options.threads});
   note_view(c, opened);
   const DequantizedStore& decoded = *dequantized_view(opened);
   c.details.note(decoded.decodes() ? cat("decoded ", text, ", as ", dtype_name(decoded.values()))

@@ -7,6 +7,7 @@
 // other tensor is copied as it is.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,14 +26,15 @@ struct DequantizeOptions {
   std::string source, target;
   std::optional<DType>
       dtype{};  // of the weights that were quantised; nothing: as config.json says, or bfloat16
-  i64 max_shard_bytes = kUsualShardBytes;
+  std::optional<i64> max_shard_bytes{};  // of a folder; nothing: kUsualShardBytes
   std::vector<Code> accept{};  // codes of damage that is accepted
   OpenOptions files{};
   int threads = 1;
 };
 
 // Throws kQuantMisfit for codes and scales that do not fit together, kQuantized for a method that is not
-// decoded, kUsage if nothing is quantised; and what plan_export_own() throws.
+// decoded, kUnknownFormat if nothing is quantised, kUsage for a size of shards of one file; and what
+// plan_export_own() throws.
 Conversion plan_dequantize(const DequantizeOptions& options);
 
 }  // namespace mckpt::impl
