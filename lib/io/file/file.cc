@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/base/error.h"
 #include "io/file/container.h"
@@ -195,7 +196,7 @@ InputFile& InputFile::operator=(InputFile&& from) noexcept {
 
 void InputFile::check_unchanged() const {
   if (container_) return container_->check_unchanged(number_);
-  check_stamp(path_, stamp_);
+  check_stamp(fd_, path_, stamp_);
 }
 
 void InputFile::throw_changed() const { throw source_changed(path_); }

@@ -12,7 +12,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "io/file/open_options.h"
@@ -95,8 +94,7 @@ class InputFile final : public ByteSource {
   int fd() const { return fd_; }  // -1: a file in a container
   const std::string& path() const { return path_; }
   const FileStamp& stamp() const { return stamp_; }
-  // Throws kReadFailed if its path leads to another file now, or the file was changed. For a file in a
-  // container: the files that have its bytes.
+  // Throws kReadFailed if the open file (a file in a container: one that has its bytes) is not as it was.
   void check_unchanged() const;
   // Throws kReadFailed: for a caller that finds other bytes in the file than before.
   [[noreturn]] void throw_changed() const;

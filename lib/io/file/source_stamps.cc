@@ -29,17 +29,20 @@ FileStamp to_stamp(const struct stat& st) {
   return {st.st_dev, st.st_ino, st.st_size, ns(st.st_mtim), ns(st.st_ctim)};
 }
 
-// The stamp of the file that the path leads to now; nothing if there is none, or none that may be looked at.
-std::optional<FileStamp> stamp_at(const std::string& path) {
+// The stamp now of the file that the path leads to, or of `fd` where the path is empty; nothing if there is no
+// such file, or none that may be looked at.
+std::optional<FileStamp> stamp_at(const std::string& path, int fd = AT_FDCWD) {
   struct statx now;
   // FORCE_SYNC asks a file server anew: its answer to the first look may still be cached.
-  if (::statx(AT_FDCWD, path.c_str(), AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &now) == 0) {
+  const int how = AT_STATX_FORCE_SYNC | (path.empty() ? AT_EMPTY_PATH : 0);
+  if (::statx(fd, path.c_str(), how, STATX_BASIC_STATS, &now) == 0) {
     auto ns = [](const statx_timestamp& t) { return t.tv_sec * kSecond + t.tv_nsec; };
     return FileStamp{gnu_dev_makedev(now.stx_dev_major, now.stx_dev_minor), now.stx_ino,
                      static_cast<i64>(now.stx_size), ns(now.stx_mtime), ns(now.stx_ctime)};
   }
   struct stat st;  // where a sandbox does not know statx
-  return ::stat(path.c_str(), &st) == 0 ? std::optional(to_stamp(st)) : std::nullopt;
+  const int failed = path.empty() ? ::fstat(fd, &st) : ::stat(path.c_str(), &st);
+  return failed == 0 ? std::optional(to_stamp(st)) : std::nullopt;
 }
 
 i64 now_ns() {
@@ -117,8 +120,8 @@ void SourceStamps::check_unchanged() const {
   throw_changed(path, stamps_.at(path), stamp_at(path));
 }
 
-void check_stamp(const std::string& path, const FileStamp& before) {
-  std::optional<FileStamp> now = stamp_at(path);
+void check_stamp(int fd, const std::string& path, const FileStamp& before) {
+  std::optional<FileStamp> now = stamp_at("", fd);
   if (now != before) throw_changed(path, before, now);
 }
 

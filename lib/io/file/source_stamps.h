@@ -57,8 +57,9 @@ class SourceStamps {
   std::unordered_map<std::string, FileStamp> stamps_;
 };
 
-// Throws kReadFailed if the path leads to a file with another stamp, or to none.
-void check_stamp(const std::string& path, const FileStamp& before);
+// Throws kReadFailed if the open file has another stamp now; `path` is for messages. A file that was removed
+// or replaced under its name has one, since the number of its names is among what a change time tells.
+void check_stamp(int fd, const std::string& path, const FileStamp& before);
 
 // The stamp of an open file; `path` is for messages. Throws kReadFailed.
 FileStamp stamp_of_open(int fd, const std::string& path);

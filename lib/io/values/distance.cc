@@ -124,15 +124,28 @@ class Summing {
       aa[0] += a[at] * a[at], bb[0] += b[at] * b[at], ab[0] += a[at] * b[at];
       dd[0] += (a[at] - b[at]) * (a[at] - b[at]);
     }
-    if (same) {
-      double all = 0;
-      for (double lane : aa) all += lane;
-      sums_.squares_a += all, sums_.squares_b += all, sums_.products += all;
-      return;
+    const double of_a = all(aa), of_b = same ? of_a : all(bb), apart = same ? 0 : all(dd);
+    if constexpr (std::is_same_v<Kind, F64>)
+      if (!fits(of_a) || !fits(of_b) || !(same || fits(apart))) return add_one_by_one(a, b, n);
+    sums_.squares_a += of_a, sums_.squares_b += of_b, sums_.squares_apart += apart;
+    sums_.products += same ? of_a : all(ab);
+  }
+
+  static double all(const std::array<double, kLanes>& lanes) {
+    double sum = 0;
+    for (double lane : lanes) sum += lane;
+    return sum;
+  }
+
+  // Whether a sum of squares is so far from the limits of a double that no term overflowed or lost digits.
+  static bool fits(double squares) { return squares > 1e-280 && squares < 1e300; }
+
+  void add_one_by_one(const Wide& a, const Wide& b, i64 n) {
+    for (i64 i = 0; i < n; i++) {
+      const long double x = a[static_cast<std::size_t>(i)], y = b[static_cast<std::size_t>(i)];
+      sums_.squares_a += x * x, sums_.squares_b += y * y, sums_.products += x * y;
+      sums_.squares_apart += (x - y) * (x - y);
     }
-    for (std::size_t l = 0; l < aa.size(); l++)
-      sums_.squares_a += aa[l], sums_.squares_b += bb[l], sums_.products += ab[l],
-          sums_.squares_apart += dd[l];
   }
 
   Kind kind_;
@@ -160,12 +173,12 @@ void ValueDistance::merge(const ValueDistance& more) {
 
 std::optional<double> ValueDistance::relative_l2() const {
   if (squares_b == 0) return std::nullopt;
-  return std::sqrt(squares_apart) / std::sqrt(squares_b);
+  return static_cast<double>(std::sqrt(squares_apart) / std::sqrt(squares_b));
 }
 
 std::optional<double> ValueDistance::cosine() const {
   if (squares_a == 0 || squares_b == 0) return std::nullopt;
-  return products / std::sqrt(squares_a) / std::sqrt(squares_b);
+  return static_cast<double>(products / std::sqrt(squares_a) / std::sqrt(squares_b));
 }
 
 DistanceMeter::DistanceMeter(DType dtype, Processor processor)

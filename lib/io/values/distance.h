@@ -35,7 +35,8 @@ struct ValueDistance {
   i64 not_finite = 0;  // of these, numbers that are NaN or infinite on one side at least, and not NaN on both
   i64 most_ulps = 0;   // of two finite floats of at most 32 bits
   std::optional<double> largest{};  // of two finite numbers that differ
-  double squares_a = 0, squares_b = 0, products = 0, squares_apart = 0;
+  // A long double has room for the squares of all doubles (on x86-64, and where it has 128 bits).
+  long double squares_a = 0, squares_b = 0, products = 0, squares_apart = 0;
 
   void merge(const ValueDistance& more);
   // Nothing where b is zero throughout.

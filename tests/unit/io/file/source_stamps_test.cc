@@ -70,6 +70,26 @@ TEST(SourceStamps, ToldIsAFileThatIsGoneOrCutOrGrew) {
   EXPECT_EQ(opening.stamps->first_changed(), gone.path());
 }
 
+TEST(SourceStamps, AnOpenFileIsLookedAtWhereverItsPathLeads) {
+  TempFolder folder;
+  OpenOptions opening = noting();
+  folder.put("one/f", "abc"), folder.put("two/f", "xyz");
+  fs::create_directory_symlink("one", folder.at("latest"));
+  InputFile file(folder.at("latest/f"), opening);
+  auto look = [&] { return told_by([&] { file.check_unchanged(); }); };
+  fs::remove(folder.at("latest"));
+  EXPECT_EQ(look(), "nothing");
+  fs::create_directory_symlink("two", folder.at("latest"));
+  EXPECT_EQ(look(), "nothing");
+  fs::rename(folder.at("one"), folder.at("three"));
+  EXPECT_EQ(look(), "nothing");
+  fs::rename(folder.put("g", "abc"), folder.at("three/f"));
+  EXPECT_EQ(look(), kChanged);
+  InputFile written(folder.at("two/f"), opening);
+  rewrite(folder.at("two/f"), 'a');
+  EXPECT_EQ(told_by([&] { written.check_unchanged(); }), kChanged);
+}
+
 TEST(SourceStamps, ToldIsALinkThatLeadsElsewhere) {
   TempFolder folder;
   OpenOptions opening = noting();

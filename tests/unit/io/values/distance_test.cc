@@ -52,6 +52,20 @@ TEST(Distance, NumbersThatAreNotFiniteAreInNoSum) {
   EXPECT_EQ(d.squares_apart, 9);
 }
 
+TEST(Distance, SquaresBeyondADoubleAreSummed) {
+  auto between = [](const std::vector<double>& a, const std::vector<double>& b) {
+    return DistanceMeter(DType::kF64).between(bytes(a), bytes(b), {});
+  };
+  ValueDistance large = between({1.7e308, 1}, {-1.7e308, 1});
+  EXPECT_EQ(*large.relative_l2(), 2);
+  EXPECT_EQ(*large.cosine(), -1);
+  ValueDistance small = between({1e-300, 1e-310}, {1.1e-300, 1e-310});
+  EXPECT_NEAR(*small.relative_l2(), 0.1 / 1.1, 1e-12);
+  EXPECT_NEAR(*small.cosine(), 1, 1e-12);
+  ValueDistance near_one = between({1, 1e-200}, {1, 3e-200});  // the squares of 2e-200 alone are too small
+  EXPECT_NEAR(*near_one.relative_l2() / 2e-200, 1, 1e-12);
+}
+
 TEST(Distance, ZerosOfBothSignsAreNeighbours) {
   std::vector<float> a{-0.0f, -std::numeric_limits<float>::denorm_min()},
       b{0.0f, std::numeric_limits<float>::denorm_min()};
