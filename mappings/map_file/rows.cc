@@ -99,10 +99,8 @@ OwnFamily::OwnFamily(const Family& base, const MapFile& file)
 void OwnFamily::finish(const MapFile& file) {
   for (const MapUnread& u : file.unread)
     if (std::ranges::find(unread_, u.name, &Unread::name) == unread_.end())
-      unread_.push_back({.name = keep(u.name),
-                         .copy_of = keep(u.copy_of),
-                         .reason = keep(u.reason),
-                         .of_map = true});
+      unread_.push_back(
+          {.name = keep(u.name), .copy_of = keep(u.copy_of), .reason = keep(u.reason), .of_map = true});
   family_.sections = sections_;
   family_.unread = unread_;
   check_family(family_);

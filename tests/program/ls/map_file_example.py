@@ -40,7 +40,7 @@ expect_equal("an fp32 row", kinds, [(False, "bfloat16"), (True, "float32")])
 refused("without it", "MC2005")
 without_unread = {"rows": json.loads(example())["rows"]}
 refused("without the unread tensor", "MC2005", "--map-file", map_file(json.dumps(without_unread)))
-# What `unread` names is not read: a row that reads it says otherwise. A head that a row reads only in some models may be named.
+# A tensor under `unread` is read by no row of the model. A head that a row reads only in some models may be named.
 contradiction = json.loads(example())
 contradiction["unread"].append({"name": "model.norm.weight", "reason": "of another model"})
 refused("an unread tensor that a row reads", "MC2009", "--map-file", map_file(json.dumps(contradiction)))
