@@ -10,6 +10,17 @@
 
 namespace mckpt::impl {
 
+namespace {
+
+// Throws kReadFailed if the file is no longer the one that was opened. A path into a container is not one of
+// the system: the files that the container is made of are among those that were noted.
+void look_again(const InputFile& file, const OpenOptions& opening) {
+  if (!opening.stamps) return;
+  file.fd() < 0 ? opening.stamps->check_unchanged() : check_stamp(file.path(), file.stamp());
+}
+
+}  // namespace
+
 StoreFiles::StoreFiles(const Store& store, For use)
     : store_(store), look_again_(use == For::kLong), files_(store.files().size()) {
   bool is_folder = false;
@@ -22,7 +33,7 @@ StoreFiles::~StoreFiles() = default;
 std::shared_ptr<const InputFile> StoreFiles::open(i32 file) const {
   std::lock_guard lock(mutex_);
   std::shared_ptr<const InputFile>& slot = files_[file];
-  if (slot && look_again_ && store_.opening().stamps) check_stamp(slot->path(), slot->stamp());
+  if (slot && look_again_) look_again(*slot, store_.opening());
   if (slot) return slot;
   const StoreFile& known = store_.files()[file];
   auto opened = std::make_shared<const InputFile>(
