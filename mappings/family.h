@@ -77,6 +77,7 @@ struct Unread {
   std::string_view copy_of;  // the tensor it is a copy of; "" if it is not a copy
   std::string_view reason;
   Needs needs = Needs::kAlways;
+  bool of_map = false;  // a map file names it: a row that always reads it is an error
 };
 
 // A number that no entry of config.json has, only the code of the model: it is a dimension of a tensor.

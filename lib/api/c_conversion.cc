@@ -76,6 +76,7 @@ void mckpt_conversion_free(mckpt_conversion* c) { delete c; }
 const char* mckpt_conversion_path(const mckpt_conversion* c) { return c->conversion.path().c_str(); }
 
 int64_t mckpt_conversion_number(const mckpt_conversion* c, const char* name) {
+  if (!name) return -1;
   auto number = c->numbers.find(std::string_view(name));
   return number != c->numbers.end() ? number->second : -1;
 }

@@ -103,7 +103,12 @@ void* mckpt_loaded_data(const mckpt_loaded* l, int64_t number) {
 
 void* mckpt_loaded_dlpack(const mckpt_loaded* l, int64_t number, int code, int bits, mckpt_error** error) {
   return impl::c_result(error, static_cast<void*>(nullptr), [&]() -> void* {
-    const mckpt::LoadedTensor& t = l->loaded.tensors()[static_cast<std::size_t>(number)];
+    const std::vector<mckpt::LoadedTensor>& tensors = l->loaded.tensors();
+    if (number < 0 || number >= std::ssize(tensors))
+      throw impl::Error(impl::Code::kUsage, "there is no tensor of this number")
+          .expected(impl::cat("0 to ", std::ssize(tensors) - 1))
+          .found(number);
+    const mckpt::LoadedTensor& t = tensors[static_cast<std::size_t>(number)];
     const std::string& device = l->loaded.device();
     auto shared = std::make_unique<Shared>();
     shared->memory = l->loaded.keep(number);

@@ -8,6 +8,8 @@
 //                                                         says what the table says changes nothing
 //   anything else                                         kBadMap
 //
+// Two rows of the file that replace one row are kBadMap too: their order would decide which of them counts.
+//
 // Tables are shared by families and constant, so a list of rows is copied before it is changed, and the
 // copies are kept in the OwnFamily. A Megatron name in the file is whole; the prefix of the section is cut
 // off.
@@ -16,6 +18,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/name_hash.h"
 #include "mappings/config.h"
 #include "mappings/map_file/partition.h"
 #include "mappings/registry.h"
@@ -57,6 +60,28 @@ std::vector<MapRow::Source> whole_sources(const Section& section, const Row& row
   return out;
 }
 
+// Whether both rows stand for one row of the table. A plain row stands for all rows of its name.
+bool replace_the_same(const MapRow& a, const MapRow& b) {
+  if (a.megatron != b.megatron) return false;
+  return !a.as_shown || !b.as_shown || (a.layer == b.layer && a.needs == b.needs);
+}
+
+// Throws kBadMap for two rows of one Megatron parameter.
+void refuse_two_of_one(std::span<const MapRow> rows) {
+  NameMap<std::string_view, std::vector<std::size_t>> by_name;
+  for (std::size_t i = 0; i < rows.size(); i++) {
+    std::vector<std::size_t>& before = by_name[rows[i].megatron];
+    for (std::size_t other : before)
+      if (replace_the_same(rows[other], rows[i]))
+        throw Error(Code::kBadMap,
+                    cat("two rows of the map are of the parameter ", escaped(rows[i].megatron)))
+            .expected("one row for each parameter")
+            .found(cat("rows ", other + 1, " and ", i + 1, " of \"rows\""))
+            .help("take one of the two rows out: their order would decide where the weights go");
+    before.push_back(i);
+  }
+}
+
 }  // namespace
 
 // Checked as a built-in table is, once all rows are in.
@@ -64,6 +89,7 @@ OwnFamily::OwnFamily(const Family& base, const MapFile& file)
     : family_(base),
       sections_(base.sections.begin(), base.sections.end()),
       unread_(base.unread.begin(), base.unread.end()) {
+  refuse_two_of_one(file.rows);
   for (const std::string& name : file.remove) remove(name);
   for (const MapRow& row : file.rows) apply(row);
   finish(file);
@@ -73,7 +99,8 @@ OwnFamily::OwnFamily(const Family& base, const MapFile& file)
 void OwnFamily::finish(const MapFile& file) {
   for (const MapUnread& u : file.unread)
     if (std::ranges::find(unread_, u.name, &Unread::name) == unread_.end())
-      unread_.push_back({keep(u.name), keep(u.copy_of), keep(u.reason)});
+      unread_.push_back(
+          {.name = keep(u.name), .copy_of = keep(u.copy_of), .reason = keep(u.reason), .of_map = true});
   family_.sections = sections_;
   family_.unread = unread_;
   check_family(family_);

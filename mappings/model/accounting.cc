@@ -132,7 +132,8 @@ class Accountant {
         sources_(sources),
         mismatches_(mismatches),
         layers_(std::ssize(model.text.layers)),
-        read_(static_cast<std::size_t>(sources.size())) {}
+        read_(static_cast<std::size_t>(sources.size())),
+        always_read_(read_.size()) {}
 
   i64 parameters() const { return parameters_; }
 
@@ -160,6 +161,7 @@ class Accountant {
       std::string name;
       append_name(name, row.name, numbers);
       i32 at = sources_.find(name);
+      if (at >= 0 && row.of_map && always_read_[at]) refuse_read(name);
       if (at < 0 || read_[at]) continue;
       read_[at] = true;
       out.push_back({at, row.copy_of.empty() ? -1 : find(row.copy_of), row.reason});
@@ -199,6 +201,12 @@ class Accountant {
     return other == respelt_.end() ? -1 : other->second;
   }
 
+  [[noreturn]] static void refuse_read(std::string_view name) {
+    throw Error(Code::kBadMap, "the map names a tensor under \"unread\", and a row reads it")
+        .tensor(name)
+        .help("take the tensor out of \"unread\", or the row out of the table with \"remove\"");
+  }
+
   void add(std::string kind, std::string what, bool of_layers, const std::string& sentence) {
     of_layers && !sentence.empty() ? mismatches_.add_of_layer(std::move(kind), std::move(what), sentence)
                                    : mismatches_.add(std::move(kind), std::move(what));
@@ -215,6 +223,7 @@ class Accountant {
                             shown ? cat(name, ", for ", megatron_name(site, row, expert)) : "");
       return;
     }
+    if (row.needs == Needs::kAlways) always_read_[at] = true;
     // A fused tensor is checked once, not for each of its experts.
     if (read_[at]) return;
     read_[at] = true;
@@ -237,6 +246,7 @@ class Accountant {
   static constexpr std::size_t kMostTexts = 1000;
   std::vector<std::pair<i64, std::string>> missing_;  // with their layers; the first have texts
   std::vector<bool> read_;
+  std::vector<bool> always_read_;                    // by rows without a condition
   std::map<std::string, i32, std::less<>> respelt_;  // by the first spelling
   i64 parameters_ = 0;
 };

@@ -178,6 +178,22 @@ class Loads(unittest.TestCase):
         gc.collect()
         np.testing.assert_array_equal(array, expected)
 
+    def test_items_smaller_than_a_byte(self):
+        tensors = {"six": ("F6_E2M3", [4, 1], bytes((0x12, 0x13, 0x14))), "four": ("F4", [4, 3], bytes(range(6)))}
+        entries, data = {}, b""
+        for name, (dtype, shape, items) in tensors.items():
+            entries[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(items)]}
+            data += items
+        header = json.dumps(entries).encode()
+        with tempfile.NamedTemporaryFile(suffix=".safetensors") as f:
+            f.write(len(header).to_bytes(8, "little") + header + data)
+            f.flush()
+            loaded = self.load(f.name)
+            for name, (_, shape, items) in tensors.items():
+                self.assertEqual((loaded[name].shape, loaded[name].nbytes), (tuple(shape), len(items)))
+                if self.device == "cpu":
+                    self.assertEqual(loaded[name].numpy(raw=True).tobytes(), items)
+
     def test_types_and_devices_as_torch_has_them(self):
         for dtype in ("bfloat16", torch.bfloat16, "bf16"):
             loaded = mckpt.load(TINY_MODEL, torch.device(self.device), dtype, progress=False)

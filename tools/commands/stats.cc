@@ -18,7 +18,6 @@
 #include "io/store/lone_shard.h"
 #include "io/store/store.h"
 #include "io/values/stats_list.h"
-#include "io/values/tensor_reader.h"
 #include "io/values/tensor_stats.h"
 #include "tools/answers/tensors/list.h"
 #include "tools/commands/commands.h"
@@ -95,7 +94,7 @@ std::vector<Measured> measure(const CommandLine& line, const ChosenPaths& chosen
       m.store = local_values(raw ? open_store(path, line.opening()) : open_values(path, line.opening()));
       if (!raw) warn_of_codes(line.flags(), *m.store, path);
       m.tensors = choose(chosen, *m.store, path, line.opening());
-      for (i64 t : m.tensors) total += TensorReader::tensor_bytes(*m.store, t);
+      total += stats_bytes(*m.store, m.tensors, bins);
     });
   }
   Progress progress(line.flags(), "stats", total);

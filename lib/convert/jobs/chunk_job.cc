@@ -5,7 +5,8 @@
 //   3  overlap each with the sources' runs of that slot      [128+256] takes 128 items of each chunk: 2 moves
 //
 // Two boxes of one slot need no runs: append_box_moves() finds their moves by arithmetic. A source gets its
-// place in a file when the first move reads it, so that headers of unused records are never read.
+// place in a file when the first move reads it, so that headers of unused records are never read. A chunk of
+// items smaller than a byte is copied as its bytes: an item of it need not begin with a byte.
 #include "convert/jobs/chunk_job.h"
 
 #include <algorithm>
@@ -59,8 +60,9 @@ class ChunkJob::TaskMaker {
                                              : job.tasks_.sources[job.tasks_.group[index]]),
         outline_(outline),
         resized_(!job.tasks_.resized.empty() && job.tasks_.resized[job.tasks_.group[index]]),
+        stored_(job.tasks_.cast[index].from),
         region_(sources_.size(), -1),
-        task_{Plan(&job), job.tasks_.cast[index]} {}
+        task_{Plan(&job), is_of_bytes() ? no_cast(DType::kU8) : job.tasks_.cast[index]} {}
 
   CopyTask make() {
     bool boxes =
@@ -71,8 +73,8 @@ class ChunkJob::TaskMaker {
       i64 items = Shape(box.sizes).items();
       if (items == 0) continue;  // an empty box: nothing is written
       ChunkList::Place place = to_.chunks.place(target);
-      i32 bytes = static_cast<i32>(dtype_bytes(place.dtype, 1));
-      i32 to = task_.plan.add_destination({place.file, place.data_offset, items, bytes, target});
+      i32 to = task_.plan.add_destination(
+          {place.file, place.data_offset, units(items), unit_bytes(place.dtype), target});
       boxes ? add_boxes(to, box) : add_runs(to, target);
     }
     if (boxes && resized_ && outline_ &&
@@ -83,6 +85,11 @@ class ChunkJob::TaskMaker {
   }
 
  private:
+  // Whether the items of the chunks are smaller than a byte, so that the plan counts bytes.
+  bool is_of_bytes() const { return dtype_info(stored_).bits % 8 != 0; }
+  i64 units(i64 items) const { return is_of_bytes() ? dtype_bytes(stored_, items) : items; }
+  i32 unit_bytes(DType dtype) const { return is_of_bytes() ? 1 : static_cast<i32>(dtype_bytes(dtype, 1)); }
+
   // A run of a source, and the position of its first item in the chunk's own order.
   struct SourceRun {
     ItemRun run;
@@ -128,9 +135,23 @@ class ChunkJob::TaskMaker {
       ChunkList::Box from = from_.chunks.box(sources_[s]);
       moves_.clear();
       append_box_moves({from.offsets, from.sizes}, {box.offsets, box.sizes}, 0, moves_);
+      if (is_of_bytes() && !moves_.empty()) take_bytes(s, from, box);
       add_moves(to, s);
     }
     if (resized_) add_new_rows(to, box);
+  }
+
+  // One move of all bytes takes the place of the moves of items. Throws kUnsupportedTensor for boxes that
+  // differ: their items do not begin with the same bits.
+  void take_bytes(i32 source, const ChunkList::Box& from, const ChunkList::Box& box) {
+    if (!std::ranges::equal(from.offsets, box.offsets) || !std::ranges::equal(from.sizes, box.sizes))
+      throw Error(Code::kUnsupportedTensor,
+                  "elements smaller than a byte are in other pieces on the two sides")
+          .tensor(from_.chunks.name(sources_[source]))
+          .expected("the same boxes")
+          .found(dtype_name(stored_));
+    moves_.clear();
+    moves_.push_back(move_of({0, 0, units(Shape(box.sizes).items()), {}, {}}, 0));
   }
 
   // The part of the box that has the rows from `first` on, as items of the box. pre: the box is whole rows
@@ -205,21 +226,22 @@ class ChunkJob::TaskMaker {
     if (region_[source] >= 0) return region_[source];
     i32 chunk = sources_[source];
     ChunkList::Place place = outline_ ? from_.chunks.numbered_place(chunk) : from_.chunks.place(chunk);
-    if (place.dtype != task_.cast.from)
+    if (place.dtype != stored_)
       throw Error(Code::kBadCast, "parts of one tensor are stored with different types")
           .tensor(to_.chunks.name(targets_[0]))
-          .expected(dtype_name(task_.cast.from))
+          .expected(dtype_name(stored_))
           .found(dtype_name(place.dtype));
     std::ranges::move(place.sums, std::back_inserter(task_.sums));
-    i32 bytes = static_cast<i32>(dtype_bytes(place.dtype, 1));
-    return region_[source] = task_.plan.add_source(
-               {place.file, place.data_offset, from_.chunks.items(chunk), bytes, chunk});
+    return region_[source] =
+               task_.plan.add_source({place.file, place.data_offset, units(from_.chunks.items(chunk)),
+                                      unit_bytes(place.dtype), chunk});
   }
 
   const ChunkSide &from_, &to_;
   std::span<const i32> targets_, sources_;
   bool outline_;
   bool resized_;                 // the number of rows may differ between the two sides
+  DType stored_;                 // the type of the sources
   std::vector<i32> region_;      // by source: its region in the plan; -1 until a move reads it
   std::vector<SourceRun> runs_;  // by slot
   std::vector<Move> moves_;

@@ -97,13 +97,16 @@ bool is_computed_by_all(std::string_view name) {
   return last_part(name.substr(0, name.size() - last.size() - 1)) == "rotary_emb";
 }
 
-// `module` is a wrapper too where it is directly inside of one: in front of everything, others decide.
+// `module` is a wrapper too where it is directly inside of one: in front of everything, others decide. Empty
+// parts are parts like others: ".weight" begins with one.
 std::string without_wrappers(std::string_view name) {
   std::string out;
-  bool wrapped = false;
+  bool wrapped = false, begun = false;
   each_part(name, [&](std::string_view part) {
-    wrapped = has(kWrappers, part) || (wrapped && part == "module" && !out.empty());
-    if (!wrapped) out += cat(out.empty() ? "" : ".", part);
+    wrapped = has(kWrappers, part) || (wrapped && part == "module" && begun);
+    if (wrapped) return;
+    out += cat(begun ? "." : "", part);
+    begun = true;
   });
   return out.empty() ? std::string(name) : out;
 }

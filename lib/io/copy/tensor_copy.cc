@@ -105,8 +105,10 @@ DType TensorCopy::read_type(const Place& place) const {
 }
 
 ItemCast TensorCopy::cast_of(const Place& place) const {
-  const DType from = read_type(place);
-  return {.from = from, .via = from, .to = place.as.value_or(from)};
+  const DType from = read_type(place), to = place.as.value_or(from);
+  // The bytes of elements that are smaller have no item of their own to count.
+  if (from == to && dtype_info(from).bits % 8 != 0) return no_cast(DType::kU8);
+  return {.from = from, .via = from, .to = to};
 }
 
 i64 TensorCopy::task_bytes(i64 index) const {

@@ -211,6 +211,7 @@ void StatsRun::finish(std::size_t place) {
     for (const ValueSums& sums : open.sums) all.merge(sums);
     set_sums(s, all);
     if (bins_ > 0 && all.count > 0) open.bins.emplace(s.min, s.max, bins_);
+    if (bins_ > 0 && all.count == 0) progress_(TensorReader::tensor_bytes(store_, tensors_[place]));
   }
   if (!open.bins) open_[place].reset();
 }
@@ -229,6 +230,15 @@ void StatsRun::bin_unit(int worker, const Unit& unit) {
 double l2_norm(const TensorStats& stats) { return l2_norm(stats.sum_of_squares); }
 
 double l2_norm(long double sum_of_squares) { return static_cast<double>(std::sqrt(sum_of_squares)); }
+
+i64 stats_bytes(const Store& store, std::span<const i64> tensors, int bins) {
+  i64 total = 0;
+  for (i64 t : tensors) {
+    const bool twice = bins > 0 && element_form(store.dtype(t)).kind != Kind::kCode;
+    total += TensorReader::tensor_bytes(store, t) * (twice ? 2 : 1);
+  }
+  return total;
+}
 
 std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
                                       const std::function<void(i64 bytes)>& progress) {

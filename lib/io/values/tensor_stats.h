@@ -39,8 +39,12 @@ double l2_norm(const TensorStats& stats);
 // The L2 norm of several tensors, such as all of a model, from the sum of their sums of squares.
 double l2_norm(long double sum_of_squares);
 
+// The bytes that the two functions below tell `progress` of: a histogram of numbers takes a second pass.
+i64 stats_bytes(const Store& store, std::span<const i64> tensors, int bins);
+
 // The statistics of tensors, in the order of `tensors`. `bins`: of the histogram; 0: none. `progress` is
-// called with numbers of bytes that were read, from any thread. Throws what TensorReader::read() throws.
+// called with numbers of bytes that were read, or need not be read a second time, from any thread. Throws
+// what TensorReader::read() throws.
 std::vector<TensorStats> tensor_stats(const Store& store, std::span<const i64> tensors, int bins, int threads,
                                       const std::function<void(i64 bytes)>& progress);
 

@@ -56,7 +56,10 @@ i64 ValueRows::bytes() const {
   SliceRange last = ranges_.empty() ? SliceRange{0, 1, true} : ranges_.back();
   i64 rows = 1;
   for (std::size_t d = 0; d + 1 < indexes_.size(); d++) rows *= std::ssize(indexes_[d]);
-  return rows * dtype_bytes(store_.dtype(tensor_), last.end - last.begin);
+  const DType dtype = store_.dtype(tensor_);
+  // load() reads the whole tensor for each row.
+  if (dtype_info(dtype).bits % 8 != 0) return rows * TensorReader::tensor_bytes(store_, tensor_);
+  return rows * dtype_bytes(dtype, last.end - last.begin);
 }
 
 }  // namespace mckpt::impl

@@ -8,7 +8,6 @@
 #include "io/store/format.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
-#include "io/values/tensor_reader.h"
 #include "io/values/tensor_stats.h"
 
 namespace mckpt::impl {
@@ -37,9 +36,7 @@ void add_values(CheckpointPicture& picture, const Store& values, std::span<const
   auto unread = [](const Finding& f) { return f.code == Code::kReadFailed && !f.warning; };
   if (std::ranges::none_of(picture.findings, unread) && std::ranges::any_of(values.findings(), unread))
     require_sound(values.findings(), values.root());
-  i64 total = 0;
-  for (i64 t : tensors) total += TensorReader::tensor_bytes(values, t);
-  observer.begin("stats", total);
+  observer.begin("stats", stats_bytes(values, tensors, kBins));
   std::vector<TensorStats> stats = tensor_stats(values, tensors, kBins, threads, [&](i64 bytes) {
     observer.done(bytes);
     if (observer.stop()) throw Error(Code::kInterrupted, "stopped while values were read");

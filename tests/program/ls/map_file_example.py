@@ -40,6 +40,16 @@ expect_equal("an fp32 row", kinds, [(False, "bfloat16"), (True, "float32")])
 refused("without it", "MC2005")
 without_unread = {"rows": json.loads(example())["rows"]}
 refused("without the unread tensor", "MC2005", "--map-file", map_file(json.dumps(without_unread)))
+# A tensor under `unread` is read by no row of the model. A head that a row reads only in some models may be named.
+contradiction = json.loads(example())
+contradiction["unread"].append({"name": "model.norm.weight", "reason": "of another model"})
+refused("an unread tensor that a row reads", "MC2009", "--map-file", map_file(json.dumps(contradiction)))
+contradiction["unread"][-1] = {"name": "lm_head.weight", "copy_of": "model.embed_tokens.weight", "reason": "tied"}
+got = listing(mine, "--as", "megatron", "--map-file", map_file(json.dumps(contradiction)), *grid)
+expect_equal("an unread tensor that a row may read", got, listing(source, "--as", "megatron", *grid))
+twice = json.loads(example())
+twice["rows"].insert(0, twice["rows"][0] | {"hugging_face": twice["rows"][0]["hugging_face"][::-1]})
+refused("two rows of one parameter", "MC2009", "--map-file", map_file(json.dumps(twice)))
 wrong = [
     ("a rule that is not there", "MC0001", '"gated_mlp"', '"gated_mpl"'),
     ("a word that is not there", "MC2009", '"ffn hidden"', '"fnn hidden"'),
@@ -55,4 +65,4 @@ wrong = [
 for what, code, old, new in wrong:
     assert old in example(), old
     refused(what, code, "--map-file", map_file(example().replace(old, new)))
-finish(61)
+finish(84)

@@ -161,6 +161,7 @@ TEST(ApiC, TakesSettingsByName) {
   ASSERT_EQ(mckpt_run(c, nullptr, nullptr, &error), 0);
   EXPECT_EQ(mckpt_conversion_number(c, "bytes_read"), 7408 * 2);
   EXPECT_EQ(mckpt_conversion_number(c, "no such number"), -1);
+  EXPECT_EQ(mckpt_conversion_number(c, nullptr), -1);
   std::string made = mckpt_conversion_path(c);
   mckpt_conversion_free(c);
 

@@ -95,6 +95,12 @@ TEST(Load, ATensorIsPassedOnByDlpack) {
   EXPECT_FALSE(mckpt_loaded_dlpack(loaded, 0, 2, 32, &error));  // items of 16 bits
   ASSERT_TRUE(error);
   mckpt_error_free(error), error = nullptr;
+  for (std::int64_t number : {-1, 1}) {
+    EXPECT_FALSE(mckpt_loaded_dlpack(loaded, number, 4, 16, &error));
+    ASSERT_TRUE(error);
+    EXPECT_EQ(mckpt_error_status(error), 2) << mckpt_error_text(error);
+    mckpt_error_free(error), error = nullptr;
+  }
   auto* bytes = static_cast<Managed*>(mckpt_loaded_dlpack(loaded, 0, 1, 8, &error));
   auto* given = static_cast<Managed*>(mckpt_loaded_dlpack(loaded, 0, 4, 16, &error));
   ASSERT_TRUE(given && bytes);

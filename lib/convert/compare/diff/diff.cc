@@ -62,8 +62,11 @@ class Rows {
       : report_(report), of_b_(of_side(root_b)) {
     for (const Difference& d : report.differences)
       if (d.items >= 0) counts_.emplace(d.tensor, &d);
-    for (std::size_t i = 0; i < report.findings.size(); i++)
-      if (is_of_files(report.checks[report.check_of[i]].name)) files_.insert(report.findings[i].file);
+    for (std::size_t i = 0; i < report.findings.size(); i++) {
+      const Finding& f = report.findings[i];
+      if (is_of_files(report.checks[report.check_of[i]].name)) files_.insert(f.file);
+      if (f.code == Code::kUnequal && !f.tensor.empty()) unequal_.emplace(f.tensor, f.message);
+    }
   }
 
   // Every row, and the findings that are not said by a row.
@@ -91,6 +94,8 @@ class Rows {
         row.file = d.file;
         if (d.distance && d.distance->largest.value_or(0) == 0 && d.distance->not_finite == 0)
           row.hint = "equal in value: signs of zero or bits of NaN differ";
+      } else if (auto told = unequal_.find(u.tensor); row.kind == Kind::kValues && told != unequal_.end()) {
+        row.hint = told->second;  // items that are smaller than a byte are not counted
       }
       named_.insert(u.tensor);
       rows.push_back(std::move(row));
@@ -146,6 +151,7 @@ class Rows {
   const VerifyReport& report_;
   std::string of_b_;                                 // the end of findings about objects of B
   std::map<std::string, const Difference*> counts_;  // of tensors
+  std::map<std::string, std::string> unequal_;       // what findings say of tensors
   std::set<std::string> named_, objects_;            // tensors and objects that have rows
   std::set<std::string> files_, listed_files_;       // of findings; of rows for single values
 };

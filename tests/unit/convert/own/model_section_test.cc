@@ -202,9 +202,15 @@ TEST(SectionedNames, RemovesWrappersOfModules) {
       // Only whole parts of names are wrappers, and `module` only in front of everything.
       {"model.my_orig_mod.w", " | model.my_orig_mod.w |"},
       {"encoder.module.w", " | encoder.module.w |"},
+      // An empty part is not a wrapper.
+      {".weight", " | .weight |"},
+      {"./a", " | ./a |"},
+      {"._orig_mod.a..b.", " | .a..b. |"},
+      {"_orig_mod..a", " | .a |"},
   };
   for (const auto& [name, expected] : kCases) EXPECT_EQ(sectioned({name}), expected);
   EXPECT_EQ(sectioned({"module.w", "head.w"}), " | module.w head.w |");
+  EXPECT_EQ(sectioned({".a", "a"}), " | .a a |");
 }
 
 TEST(SectionedNames, TakesOneOfTwoEqualTensorsThatBecomeOneName) {

@@ -45,6 +45,14 @@ TEST(ConfigSteps, FillNumbersAndFlags) {
   EXPECT_EQ(m.text.kv_groups, 4);
 }
 
+TEST(ConfigSteps, KnowBothNamesOfSilu) {
+  const ConfigStep step{.kind = ConfigStep::Kind::kActivation};
+  for (const auto& [text, silu] :
+       {std::pair(R"({})", true), std::pair(R"({"hidden_act": "silu"})", true),
+        std::pair(R"({"hidden_act": "swish"})", true), std::pair(R"({"hidden_act": "gelu"})", false)})
+    EXPECT_EQ(read(text, {&step, 1}).text.swiglu, silu) << text;
+}
+
 TEST(ConfigSteps, CountSharedExpertsUnderEitherKey) {
   constexpr ConfigStep kSteps[] = {size(kMoeFfn, "width"), shared_experts("a", 3, "b")};
   auto shared = [&](const char* text) { return read(text, kSteps).moe.shared_ffn; };

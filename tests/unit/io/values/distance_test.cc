@@ -89,8 +89,9 @@ ValueDistance naive(DType dtype, const std::vector<u8>& a, const std::vector<u8>
       out.not_finite += !equal && !(std::isnan(x) && std::isnan(y));
       continue;
     }
-    out.squares_a += x * x, out.squares_b += y * y, out.products += x * y,
-        out.squares_apart += (x - y) * (x - y);
+    const long double of_a = x, of_b = y;
+    out.squares_a += of_a * of_a, out.squares_b += of_b * of_b, out.products += of_a * of_b,
+        out.squares_apart += (of_a - of_b) * (of_a - of_b);
     if (equal) continue;
     out.largest = std::max(out.largest.value_or(0), std::fabs(x - y));
     out.beyond += std::fabs(x - y) > std::fma(within.relative, std::fabs(y), within.absolute);
@@ -104,16 +105,14 @@ void expect_like(const ValueDistance& found, const ValueDistance& expected) {
   EXPECT_EQ(found.beyond, expected.beyond);
   EXPECT_EQ(found.not_finite, expected.not_finite);
   EXPECT_EQ(found.largest, expected.largest);
-  auto near = [](double one, double other) { EXPECT_NEAR(one, other, 1e-12 * std::fabs(other)); };
-  if (std::isfinite(expected.squares_a + expected.squares_b)) {
-    near(found.squares_a, expected.squares_a), near(found.squares_b, expected.squares_b);
-    near(found.squares_apart, expected.squares_apart);
-    // Products of both signs may cancel out
-    double length = std::sqrt(expected.squares_a * expected.squares_b);
-    if (std::isfinite(length)) {
-      EXPECT_NEAR(found.products, expected.products, 1e-12 * length);
-    }
-  }
+  auto near = [](long double one, long double other, long double by) {
+    EXPECT_LE(std::fabs(one - other), 1e-12L * std::fabs(by)) << other;
+  };
+  near(found.squares_a, expected.squares_a, expected.squares_a);
+  near(found.squares_b, expected.squares_b, expected.squares_b);
+  near(found.squares_apart, expected.squares_apart, expected.squares_apart);
+  // Products of both signs may cancel out.
+  near(found.products, expected.products, std::sqrt(expected.squares_a) * std::sqrt(expected.squares_b));
 }
 
 // Types, lengths and shares of equal numbers of every kind, merged from two parts; with and without vectors,

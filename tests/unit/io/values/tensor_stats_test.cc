@@ -181,6 +181,8 @@ TEST(TensorStats, AreTheSameOneByOneForALongList) {
   i64 expected_bytes = 0;
   const std::vector<TensorStats> expected =
       tensor_stats(store, from_last, 4, 1, [&](i64 bytes) { expected_bytes += bytes; });
+  EXPECT_EQ(stats_bytes(store, from_last, 4), expected_bytes);
+  EXPECT_EQ(stats_bytes(store, from_last, 0) * 2, expected_bytes);
   for (int threads : {1, 3}) {
     i64 read = 0;
     std::mutex mutex;

@@ -132,6 +132,34 @@ TEST(MapRows, AreRefusedWithWhatIsWrong) {
       "MC2009");
 }
 
+// In which order the rows are must not decide where the weights go.
+TEST(MapRows, OfOneParameterAreRefused) {
+  MapRow row{.megatron = kLayer + "mlp.linear_fc2.weight",
+             .rule = "row",
+             .sources = {{"model.layers.{L}.mlp.w2.weight", "hidden ffn"}}};
+  const MapRow other{.megatron = kLayer + "mlp.linear_fc1.weight",
+                     .rule = "column",
+                     .sources = {{"model.layers.{L}.mlp.w1.weight", "ffn hidden"}}};
+  MapRow last = row;
+  last.rule = "replicate";
+  auto both = [&] {
+    return thrown_by([&] { OwnFamily(family_named("llama"), file_of({row, other, last})); });
+  };
+  const std::string refused =
+      "MC2009 two rows of the map are of the parameter decoder.layers.{L}.mlp.linear_fc2.weight: "
+      "expected one row for each parameter, found rows 1 and 3 of \"rows\"";
+  EXPECT_EQ(both(), refused);
+  last.needs = Needs::kTied;  // it replaces the first one all the same
+  EXPECT_EQ(both(), refused);
+  last.as_shown = true;
+  EXPECT_EQ(both(), refused);
+  row.as_shown = true;
+  row.layer = last.layer = "dense";
+  EXPECT_EQ(both().find("two rows"), std::string::npos) << both();
+  last.needs = row.needs;
+  EXPECT_EQ(both(), refused);
+}
+
 TEST(MapRows, ThatAModelLacksAreRemoved) {
   MapFile file;
   file.remove = {kLayer + "mlp.linear_fc1.layer_norm_weight"};

@@ -85,7 +85,7 @@ TEST(ItemTally, SumsAreTheSameInAnyOrderOfWrites) {
   store.add_file("f", 16);
   std::span<const u8> all(reinterpret_cast<const u8*>(others.data()), 16);
   std::vector<i64> order = {0, 1, 2, 3};
-  std::set<double> sums;
+  std::set<long double> sums;
   do {
     ItemTally tally(store, boxes);
     for (i64 i : order) {

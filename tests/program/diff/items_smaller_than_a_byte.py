@@ -1,0 +1,61 @@
+"""Tensors whose items are smaller than a byte, and whose rows do not fill bytes, are compared as their bytes and printed: float4 with an
+odd last dimension, and float6. The first item that differs is named, in a tensor of several slices too.
+"""
+import json
+import os
+import struct
+import tempfile
+
+from mckpt_tests.checks import expect, finish
+from mckpt_tests.program import run_mckpt
+
+SIX, FOUR = ("F6_E2M3", [4, 1], bytes((0x12, 0x13, 0x14))), ("F4", [4, 3], bytes(range(6)))
+LARGE = ("F6_E3M2", [4096, 1025], bytes(4096 * 1025 * 6 // 8))
+
+
+def write(path, **tensors):
+    entries, data = {}, b""
+    for name, (dtype, shape, items) in tensors.items():
+        entries[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(items)]}
+        data += items
+    header = json.dumps(entries).encode()
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(header)) + header + data)
+    return path
+
+
+def changed(tensor, at, byte):
+    dtype, shape, items = tensor
+    return dtype, shape, items[:at] + bytes((byte,)) + items[at + 1 :]
+
+
+def with_last(tensor):
+    return changed(tensor, len(tensor[2]) - 1, 4)
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    whole = ("F32", [1], struct.pack("<f", 1))
+    one = write(os.path.join(scratch, "one.safetensors"), six=SIX, four=FOUR, large=LARGE, whole=whole)
+    others = [
+        ({"whole": whole, "six": SIX, "four": FOUR, "large": LARGE}, None, None),  # other offsets
+        ({"six": changed(SIX, 1, 0x93), "four": FOUR, "large": LARGE, "whole": whole}, "six", 1),
+        ({"six": SIX, "four": changed(FOUR, 3, 9), "large": LARGE, "whole": whole}, "four", 6),
+        ({"six": SIX, "four": FOUR, "large": with_last(LARGE), "whole": whole}, "large", 4096 * 1025 - 2),
+    ]
+    for tensors, name, item in others:
+        other = write(os.path.join(scratch, "other.safetensors"), **tensors)
+        for a, b in ((one, other), (other, one)):
+            run = run_mckpt("diff", a, b, "--json")
+            expect(run.returncode == (name is not None), f"{name}: {run.returncode} {run.stderr}")
+            told = json.loads(run.stdout)
+            expect([r["name"] for r in told["rows"]] == ([name] if name else []) and told["tensors"] == 4, f"{name}: {told}")
+            if name:
+                expect(f"item {item} " in told["rows"][0]["hint"], f"{name}: {told['rows']}")
+        verified = run_mckpt("verify", other, "--against", one)
+        expect(verified.returncode == (name is not None), f"{name}: {verified.stdout}")
+    for tensor, values in (("six", [[2.5], [1.5], [0.125], [0.625]]), ("four", [[0, 0, 0.5], [0, 1, 0], [1.5, 0, 2], [0, 3, 0]])):
+        run = run_mckpt("cat", one, tensor, "--json")
+        expect(run.returncode == 0 and json.loads(run.stdout)["values"] == values, f"{tensor}: {run.stdout} {run.stderr}")
+    some = run_mckpt("cat", one, "four[1:3,1]", "--json")
+    expect(json.loads(some.stdout)["values"] == [1, 0], some.stdout)
+finish(25)
