@@ -108,5 +108,12 @@ with tempfile.TemporaryDirectory(prefix="mckpt_dtensors_") as scratch:
         save(path, dtensor(tensor("0", [4], [1]), [4], [1], mesh, [shard(0)]), _0=bytes(16), _1=bytes(8))
         expect("a map of ranks out of bounds", "verify", path, 1, "out of the bounds of its storage")
 
-print("\n".join(failures) or "14 kinds of files judged")
+    # One argument too many, or too few, for the function that makes a DTensor.
+    right, last = dtensor(tensor("0", [4], [1]), [4], [1], whole, [shard(0)]), text("cpu") + b"\x89"
+    assert right.count(last) == 1
+    for count, args in ((9, text("cpu") + last), (7, text("cpu"))):
+        save(path, right.replace(last, args), _0=bytes(16), _1=bytes(8))
+        expect(f"{count} arguments", "verify", path, 1, "a wrong number of arguments", f"found {count}")
+
+print("\n".join(failures) or "16 kinds of files judged")
 sys.exit(bool(failures))

@@ -28,6 +28,8 @@ Signature signature_of(const TorchCall& call) {
       return {7, 8, 4};
     case Known::kRebuildQTensor:
       return {7, 7, 5};
+    case Known::kRebuildWrapperSubclass:
+      return {8, 8, 7};
     case Known::kRebuildParameter:
       return call.has_state ? Signature{4, 4, 1} : Signature{3, 3, 1};
     default:
