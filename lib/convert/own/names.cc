@@ -161,11 +161,11 @@ std::set<std::string, std::less<>> counters_of_model(const Store& store) {
   return out;
 }
 
-bool are_of_one_model(const Store& one, const Store& other, bool whole) {
+bool are_of_one_model(const Store& one, const Store& other, CommonNames common, bool whole) {
   try {
     for (const Store* side : {&one, &other})
       if (whole && !sectioned_names(*side, {.keep_all = true}).beside.empty()) return false;
-    return common_names(one, other) != CommonNames::kFew;
+    return common_names(one, other) <= common;
   } catch (const Error& e) {
     if (e.code() == Code::kReadFailed) throw;
     return false;

@@ -8,6 +8,7 @@ from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA
 
 need("torch", "safetensors")
+import torch  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 NAMES = ("accelerate_fsdp2_full", "wrapped_act_ckpt_module_walk", "wrapped_compile_of_act_ckpt_module_walk", "wrapped_compile_per_layer_tied",
@@ -42,6 +43,18 @@ with tempfile.TemporaryDirectory() as scratch:
         for a, b in ((out, source), (source, out)):
             check(name, 0, "diff", a, b)
         check(name, 1, "diff", other, source)
+    # A file of safetensors whose names have wrappers, and one that has another tensor instead.
+    wrapped, renamed = os.path.join(scratch, "wrapped.safetensors"), os.path.join(scratch, "renamed.safetensors")
+    model = {"model.norm.weight": torch.arange(3.0), "lm_head.weight": torch.ones(4, 3)}
+    save_file({f"_orig_mod.{name}": t for name, t in model.items()}, wrapped)
+    save_file({**model, "model.layers.0.weight": torch.ones(2)}, renamed)
+    out, other, tensor = converted(wrapped, os.path.join(scratch, "unwrapped.safetensors"))
+    for a, b in ((out, wrapped), (wrapped, out)):
+        check("wrapped", 0, "verify", a, "--against", b)
+        check("wrapped", 0, "diff", a, b)
+        expect(tensor in check("wrapped", 1, "diff", other, wrapped), "wrapped: a changed value")
+        check("renamed", 1, "diff", *((renamed, wrapped) if a == out else (wrapped, renamed)))
+    check("wrapped", 1, "verify", other, "--against", wrapped)
     source = os.path.join(DATA, "pt", "views.pt")
     out, other, tensor = converted(source, os.path.join(scratch, "views.safetensors"))
     told = check("views", 0, "verify", out, "--against", source)
@@ -49,4 +62,4 @@ with tempfile.TemporaryDirectory() as scratch:
     check("views", 1, "verify", other, "--against", source)
     for a, b in ((out, source), (source, out)):
         expect("steps" in check("views", 1, "diff", a, b), "views: diff")
-finish(50)
+finish(58)

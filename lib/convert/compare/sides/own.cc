@@ -133,11 +133,16 @@ bool same_names(const Store& one, const Store& other) {
                               [](const TensorDifference& d) { return d.one < 0 || d.other < 0; });
 }
 
-// Whether one is a file of torch, and the other one of safetensors.
-bool are_two_kinds_of_files(const Store& one, const Store& other) {
+// How alike the names of two files have to be before they are compared as one model; nothing if they never
+// are. A file of safetensors that is made of a torch file may lack what has no place in it; one that is made of
+// a file of safetensors lacks wrappers alone.
+std::optional<CommonNames> names_of_one_model(const Store& one, const Store& other) {
   const FormatFamily a = one.driver().family, b = other.driver().family;
-  return (a == FormatFamily::kTorch && b == FormatFamily::kSafetensors) ||
-         (a == FormatFamily::kSafetensors && b == FormatFamily::kTorch);
+  const auto is = [&](FormatFamily x, FormatFamily y) { return (a == x && b == y) || (a == y && b == x); };
+  if (is(FormatFamily::kTorch, FormatFamily::kSafetensors)) return CommonNames::kMost;
+  const bool folders = one.driver().hf_folder || other.driver().hf_folder;
+  if (is(FormatFamily::kSafetensors, FormatFamily::kSafetensors) && !folders) return CommonNames::kAll;
+  return std::nullopt;
 }
 
 std::string objects_text(const Store& tested, const Store& source) {
@@ -187,11 +192,12 @@ bool is_own_pair(const Store& tested, const Store& source, const std::string& mo
   if (!model_dict.empty()) return true;
   const bool of_run = tested.driver().of_a_run || source.driver().of_a_run;
   const bool alike = tested.format() == source.format() || is_dcp_of_own_names(tested, source);
-  if (of_run != alike) return of_run;
+  const std::optional<CommonNames> common = names_of_one_model(tested, source);
+  if (of_run != alike && (of_run || !common)) return of_run;
   // Two of a run of one format; or a file and one with a dict around the model: {"model": {...}}.
   if (same_names(tested, source)) return false;
-  return differ_in_section(tested, source, alike ? CommonNames::kAll : CommonNames::kMost) ||
-         (are_two_kinds_of_files(tested, source) && are_of_one_model(tested, source, listed));
+  if (differ_in_section(tested, source, alike ? CommonNames::kAll : CommonNames::kMost)) return true;
+  return common && are_of_one_model(tested, source, *common, listed);
 }
 
 Sides sides_of_own_pair(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, const SidePaths& paths,
