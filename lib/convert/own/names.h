@@ -87,8 +87,9 @@ CommonNames common_names(const Store& one, const Store& other, const std::string
 // it has no model.
 std::set<std::string, std::less<>> counters_of_model(const Store& store);
 
-// Whether two checkpoints have the names of one model, at least as `common` says, without wrappers and without
-// what is beside it; false too if one has no model. `whole`: nothing is beside the model on either side.
+// Whether two checkpoints have the names of one model, at least as `common` says, without wrappers and
+// without what is beside it; false too if one has no model. `whole`: nothing is beside the model on either
+// side.
 bool are_of_one_model(const Store& one, const Store& other, CommonNames common, bool whole);
 
 // Whether two checkpoints have the names of one model, at least as `common` says, in different sections.

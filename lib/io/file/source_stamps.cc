@@ -29,8 +29,8 @@ FileStamp to_stamp(const struct stat& st) {
   return {st.st_dev, st.st_ino, st.st_size, ns(st.st_mtim), ns(st.st_ctim)};
 }
 
-// The stamp now of the file that the path leads to, or of `fd` where the path is empty; nothing if there is no
-// such file, or none that may be looked at.
+// The stamp now of the file that the path leads to, or of `fd` where the path is empty; nothing if there is
+// no such file, or none that may be looked at.
 std::optional<FileStamp> stamp_at(const std::string& path, int fd = AT_FDCWD) {
   struct statx now;
   // FORCE_SYNC asks a file server anew: its answer to the first look may still be cached.

@@ -134,8 +134,8 @@ bool same_names(const Store& one, const Store& other) {
 }
 
 // How alike the names of two files have to be before they are compared as one model; nothing if they never
-// are. A file of safetensors that is made of a torch file may lack what has no place in it; one that is made of
-// a file of safetensors lacks wrappers alone.
+// are. A file of safetensors that is made of a torch file may lack what has no place in it; one that is made
+// of a file of safetensors lacks wrappers alone.
 std::optional<CommonNames> names_of_one_model(const Store& one, const Store& other) {
   const FormatFamily a = one.driver().family, b = other.driver().family;
   const auto is = [&](FormatFamily x, FormatFamily y) { return (a == x && b == y) || (a == y && b == x); };
