@@ -50,6 +50,7 @@ def key_of_a_dict(value):
 FLOAT = name("torch", "FloatStorage")
 PLAIN = tensor("0", [4], [1])
 LARGEST = b"\x8a\x08" + bytes(7 * [255]) + b"\x7f"  # the number 2^63 - 1
+REPEATED = view(stored(FLOAT)).replace(numbers([1]), numbers([0]), 1)  # one item, four times
 # The rule; what makes the file; the same without the oddity. Both sides take a file that has no rule.
 CASES = [
     ("states of dicts", ORDERED + b"](" + tuple_of(text("a"), PLAIN) + b"eb", ORDERED + b"}" + text("a") + PLAIN + b"sb"),
@@ -61,6 +62,7 @@ CASES = [
     ("a storage named again", tuple_of(PLAIN, view(stored(FLOAT, items=2**30))), tuple_of(PLAIN, PLAIN)),
     ("a storage named again", tuple_of(PLAIN, view(stored(FLOAT)).replace(number(4), LARGEST, 1)), tuple_of(PLAIN, view(stored(FLOAT)))),
     ("a storage named again", tuple_of(view(stored(name("torch", "IntStorage"))), PLAIN), tuple_of(PLAIN, view(stored(FLOAT)))),
+    ("enormous views", REPEATED.replace(numbers([4]), tuple_of(LARGEST)), REPEATED),
     ("sizes of device meshes", on_mesh([-4]), on_mesh([1])),
     ("quantised views", quantised(20), quantised(16)),
     ("quantised views", key_of_a_dict(quantised(20)), key_of_a_dict(quantised(16))),
@@ -102,7 +104,10 @@ with tempfile.TemporaryDirectory(prefix="mckpt_rules_") as scratch:
     inside = called("torch._utils", "_rebuild_qtensor", stored(FLOAT), number(0))
     for rule, value in (
             ("a parameter of nothing", b"}" + text("p") + called("torch._utils", "_rebuild_parameter", b"N", b"\x88", ORDERED) + b"s" + text("w") + PLAIN + b"s"),
+            ("a parameter of nothing", tuple_of(PLAIN, called("torch._utils", "_rebuild_parameter", b"N", number(84), ORDERED))),
             ("devices", tuple_of(PLAIN, called("torch", "device", text("0cpu")))),
+            ("devices", tuple_of(PLAIN, called("torch", "device", b")"))),
+            ("texts of Python 2", tuple_of(PLAIN, b"U\x03aa\xff")),
             ("thrown away", PLAIN.replace(ORDERED + b"tR", b"}" + text("hook") + inside + b"s" + b"tR"))):
         judged = KIND.judge(*read(value, scratch))
         expect(judged == (rule, ""), f"{rule}: {judged}")
@@ -128,4 +133,4 @@ with tempfile.TemporaryDirectory(prefix="mckpt_rules_") as scratch:
             f.write(data)
         judged = safetensors.judge(data, mutated.opened(path), safetensors.read(data))
         expect(judged == (rule, ""), f"{rule}: {judged}")
-finish(3 * len(CASES) + 22)
+finish(3 * len(CASES) + 26)

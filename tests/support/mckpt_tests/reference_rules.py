@@ -478,12 +478,34 @@ def is_legacy(data, ours, theirs):
     return not data.startswith(b"PK")
 
 
+def is_parameter_of_nothing(function, args):
+    return function == "torch._utils._rebuild_parameter" and isinstance(args, tuple) and args[:1] == (None,)
+
+
+def has_text_of_bytes(data, ours, theirs):
+    """Whether a text of the opcodes of Python 2 is not UTF-8."""
+    for pickle in pickles_of(data):
+        try:
+            for op, text, _ in pickletools.genops(pickle):
+                if op.name in ("STRING", "BINSTRING", "SHORT_BINSTRING"):
+                    text.encode("latin1").decode()
+        except UnicodeDecodeError:
+            return True
+        except Exception:
+            continue
+    return False
+
+
 def has_parameter_of_nothing(data, ours, theirs):
     """Without the empty tensors of torch that mckpt does not have, both see the same."""
-    if not any(function == "torch._utils._rebuild_parameter" and args[:1] == (None,) for function, args in calls_of(data)):
+    if not any(is_parameter_of_nothing(*call) for call in calls_of(data)):
         return False
     stored = {way: row for way, row in theirs.tensors.items() if row != ("float32", (0,), b"") or ".".join(map(str, way)) in ours.tensors}
     return not Torch.difference(None, ours, Read(stored))
+
+
+def has_enormous_view(data, ours, theirs):
+    return any(t.numel() * t.element_size() >= 2**63 for _, t in ways(theirs.value))
 
 
 def has_no_items(data, ours, theirs):
@@ -499,9 +521,14 @@ Torch.rules = [
     Rule("types without a storage class, in the older form", "mckpt", "torch.save writes float8 and the like so, torch.load does not read them; mckpt does",
          theirs=r"UntypedStorage' has no attribute 'dtype'", also=is_legacy),
     Rule("thrown away", "mckpt", "torch makes every tensor, also one that is not part of the value; mckpt looks at those that are", theirs=MAKING, also=thrown_away),
-    Rule("devices", "mckpt", "a device that this torch does not know may be one of another build, so mckpt judges no names of devices", theirs=r"Invalid device string",
+    Rule("devices", "mckpt", "a device that this torch does not know may be one of another build, so mckpt judges no arguments of devices",
+         theirs=r"Invalid device string|^TypeError: device\(\) received an invalid combination",
          also=lambda data, ours, theirs: any(function == "torch.device" for function, _ in calls_of(data))),
     Rule("a parameter of nothing", "both", "torch makes an empty tensor of None, for which no storage is there; mckpt lists tensors that are stored", also=has_parameter_of_nothing),
+    Rule("a parameter of nothing", "mckpt", "such a parameter is no tensor to mckpt, and its other arguments are left to torch", theirs=r"^TypeError: _make_subclass\(\)",
+         also=lambda data, ours, theirs: any(is_parameter_of_nothing(*call) for call in calls_of(data))),
+    Rule("texts of Python 2", "mckpt", "torch.load has an argument for their encoding, and takes UTF-8 where none is given; mckpt keeps the bytes that are no UTF-8",
+         theirs=r"^UnicodeDecodeError", also=has_text_of_bytes),
     Rule("archives", "reference", "torch takes the directory's word, finds names without regard to case, sums nothing and inflates; mckpt takes archives that can be read in one way",
          ours=r"^MC(1201|1202|1203|1004)", also=lambda data, ours, theirs: irregular_zip(data)),
     Rule("another case", "reference", "torch finds DATA.PKL where it looks for data.pkl, and Data/0 for data/0", ours=r"^MC1222 the storage data/\S+ is missing from the archive|^MC1220 .*((data.pkl|version) is missing|letters of another case)", also=has_record_in_capitals),
@@ -522,6 +549,8 @@ Torch.rules = [
          ours=r"^MC1222 a storage is of a class that mckpt does not know", also=has_storage_without_class),
     Rule("a storage named again", "reference", "torch looks at the first name of a storage alone; a second one may have another size or type, or be none. No writer makes such a file",
          ours=r"^MC1222 .*(two data types|two sizes|size of a storage is negative|a storage is of a class)|^MC1223 .*out of the bounds|^MC0101 .*the size of a tensor in bytes", also=has_storage_named_in_two_ways),
+    Rule("enormous views", "reference", "torch gives a view of few bytes any number of items; mckpt counts the bytes of a tensor in 63 bits",
+         ours=r"^MC0101 .*the size of a tensor in bytes does not fit 63 bits", also=has_enormous_view),
     Rule("states of dicts", "reference", "torch gives an OrderedDict as attributes whatever dict.update takes: nothing, pairs, texts of two letters; writers give a dict",
          ours=r"^MC1210 .*BUILD gives a dict attributes that are no dict", also=has_state_without_dict),
     Rule("arguments read again", "reference", "mckpt frees the arguments of calls that make dicts, lists, sets, sizes and bytes; picklers make them for the one call and read them never again",
