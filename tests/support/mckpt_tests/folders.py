@@ -1,5 +1,4 @@
 """Folders of checkpoints: made, listed, compared byte by byte; tensors as they are stored."""
-import filecmp
 import json
 import os
 import struct
@@ -22,6 +21,15 @@ def files_of(folder):
     return sorted(os.path.relpath(os.path.join(root, name), folder) for root, _, names in os.walk(folder) for name in names)
 
 
+def same_bytes(a, b):
+    """Read, and not looked at: on NFS the size of a file may be one of a moment ago until the file is opened."""
+    with open(a, "rb") as one, open(b, "rb") as other:
+        while (data := one.read(1 << 20)) == other.read(1 << 20):
+            if not data:
+                return True
+    return False
+
+
 def difference(a, b, but=()):
     """The first thing in which two folders differ; "" where they hold the same bytes under the same names, but for files of
     some names that `a` may have."""
@@ -29,7 +37,7 @@ def difference(a, b, but=()):
     if names != files_of(b):
         return f"other files: {sorted(set(names) ^ set(files_of(b)))[:5]}"
     for name in names:
-        if not filecmp.cmp(os.path.join(a, name), os.path.join(b, name), shallow=False):
+        if not same_bytes(os.path.join(a, name), os.path.join(b, name)):
             return name
     return ""
 
