@@ -23,7 +23,7 @@ enum class DType : u8;
 struct ModelParameter;
 
 // The number of the first glob that decides about none of the `names` names; nothing if each decides about
-// one. Of globs that match the same name the one in front decides.
+// one. Where several match a name, the one in front decides.
 std::optional<std::size_t> idle_glob(std::span<const std::string_view> globs, i64 names,
                                      const std::function<std::string_view(i64)>& name);
 

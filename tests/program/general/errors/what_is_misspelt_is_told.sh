@@ -62,7 +62,7 @@ unmatched() {
 for as in megatron fsdp; do
   unmatched --as $as --freeze 'nothing*'
   unmatched --as $as --dtype-rule 'nothing*=fp32'
-  # Of two rules for one tensor the last decides, so an exception in front has no effect.
+  # Where two rules match a name the last decides, so an exception in front has no effect.
   expect 1 "$mckpt" ls model --as $as --dtype-rule '*fc1*=fp32' --dtype-rule '*=fp16'
   has err "later rules decide about every name that this rule matches"
   has err "fc1*=float32"
