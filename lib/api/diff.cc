@@ -5,6 +5,7 @@
 #include "api/public_notes.h"
 #include "api/public_report.h"
 #include "convert/asked/compare.h"
+#include "convert/asked/words.h"
 #include "convert/compare/diff/diff.h"
 #include "convert/compare/diff/tolerance_text.h"
 #include "io/file/parallel.h"
@@ -48,7 +49,7 @@ Diff diff(const std::string& a, const std::string& b, const DiffOptions& options
     if (!options.html.empty()) impl::check_page_path(options.html);
     impl::ObserverBridge bridge(observer);
     impl::DiffOptions how = impl::diff_options(options, {{a, b}});
-    how.comparing.choice = {options.names, options.regex};
+    how.comparing.choice = impl::choice_of(options.names, options.regex);
     for (const std::string& rule : options.within) impl::add_tolerance(how.within, rule);
     impl::Diff found = impl::diff(a, b, how, bridge);
     impl::check_unchanged(how.comparing.opening.model.files);

@@ -55,7 +55,7 @@ namespace {
 
 // The number of a GPU; none: the host.
 std::optional<int> gpu_of(const std::string& device) {
-  if (device == "cpu") return std::nullopt;
+  if (device == "cpu" || device == "cpu:0") return std::nullopt;  // torch names the host both ways
   std::string_view text = device;
   int number = 0;
   if (text == "cuda") return number;
@@ -74,7 +74,7 @@ class OpeningDevice {
  public:
   // `with_kernel`: values are going to be cast, or items moved apart.
   OpeningDevice(const LoadOptions& how, bool with_kernel) : gpu_(gpu_of(how.device)), threads_(how.threads) {
-    if (threads_ < 0) impl::check_threads(threads_);
+    if (threads_ != 0) impl::check_threads(threads_);
     if (gpu_)
       opened_ = std::async(std::launch::async, [=, gpu = *gpu_] { return impl::open_gpu(gpu, with_kernel); });
   }

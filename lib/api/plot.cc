@@ -30,7 +30,7 @@ Plotted plot(const std::string& path, const std::string& output, const PlotOptio
           .found(output);
     impl::check_picture_path(output);
     const impl::OpenOptions files = impl::opening_of(options.files, {{path}});
-    const impl::TensorChoice choice{options.names, options.regex};
+    const impl::TensorChoice choice = impl::choice_of(options.names, options.regex);
     const auto store = impl::open_store(path, files);
     impl::CheckpointPicture picture = impl::checkpoint_picture(*store, choice.choose(*store), path);
     picture.choice = options.names;

@@ -4,10 +4,39 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/base/text.h"
 #include "options/results.h"
 
 namespace mckpt::impl {
 namespace {
+
+// A path as JSON. A byte that is not UTF-8 is the escape of the surrogate that Python has for it in names of
+// files, so that the path names the same file again.
+std::string path_text(std::string_view path) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string out = "\"";
+  while (!path.empty()) {
+    std::size_t good = 0;
+    while (good < path.size()) {
+      const std::size_t n = utf8_sequence(path.substr(good));
+      if (n == 0) break;
+      good += n;
+    }
+    std::string text;
+    JsonWriter(text).value(path.substr(0, good));
+    out += std::string_view(text).substr(1, text.size() - 2);
+    path.remove_prefix(good);
+    if (path.empty()) break;
+    const auto byte = static_cast<unsigned char>(path[0]);
+    out += {'\\', 'u', 'd', 'c', kHex[byte >> 4], kHex[byte & 15]};
+    path.remove_prefix(1);
+  }
+  return out + "\"";
+}
+
+JsonWriter& path_field(JsonWriter& json, std::string_view name, std::string_view path) {
+  return json.key(name).literal(path_text(path));
+}
 
 void put(JsonWriter& json, const std::string& text) { json.value(text); }
 
@@ -27,7 +56,7 @@ void put(JsonWriter& json, const mckpt::TensorChunk& c) {
       .value(std::span<const i64>(c.offsets))
       .key("sizes")
       .value(std::span<const i64>(c.sizes));
-  json.field("file", c.file).field("offset", c.offset).field("bytes", c.bytes);
+  path_field(json, "file", c.file).field("offset", c.offset).field("bytes", c.bytes);
   json.field("rank", c.rank).field("replica", c.replica).end_object();
 }
 
@@ -77,6 +106,10 @@ struct PutField {
   template <typename T>
   void operator()(const char* name, const T& value, const char*) const {
     json.field(name, value);
+  }
+  // A result's only text is the path of what was made.
+  void operator()(const char* name, const std::string& path, const char*) const {
+    path_field(json, name, path);
   }
   template <typename T>
   void operator()(const char* name, const std::vector<T>& list, const char*) const {
@@ -128,14 +161,16 @@ void put_optional(JsonWriter& json, std::string_view name, const std::optional<T
 void write_json(std::string& to, const mckpt::ErrorFacts& e) {
   JsonWriter json(to);
   json.begin_object().field("code", e.code).field("status", static_cast<int>(e.status));
-  json.field("message", e.message).field("file", e.file).field("tensor", e.tensor).field("offset", e.offset);
+  path_field(json.field("message", e.message), "file", e.file);
+  json.field("tensor", e.tensor).field("offset", e.offset);
   json.field("expected", e.expected).field("found", e.found);
   put_list(json, "notes", e.notes).field("help", e.help).end_object();
 }
 
 void write_json(std::string& to, const mckpt::Checkpoint& c) {
   JsonWriter json(to);
-  json.begin_object().field("path", c.path()).field("format", c.format()).field("ranks", c.ranks());
+  path_field(json.begin_object(), "path", c.path());
+  json.field("format", c.format()).field("ranks", c.ranks());
   json.key("facts").begin_object();
   for (const auto& [name, value] : c.facts()) json.field(name, value);
   json.end_object();
@@ -162,8 +197,9 @@ void write_json(std::string& to, const mckpt::Statistics& s) {
 void write_json(std::string& to, const mckpt::Conversion& c, const std::optional<mckpt::Account>& account,
                 const std::optional<mckpt::RunReport>& run) {
   JsonWriter json(to);
-  json.begin_object().field("path", c.path()).field("bytes", c.bytes());
-  put_list(json, "sources", c.sources());
+  path_field(json.begin_object(), "path", c.path()).field("bytes", c.bytes()).key("sources").begin_array();
+  for (const std::string& source : c.sources()) json.literal(path_text(source));
+  json.end_array();
   put_list(json, "outputs", c.outputs());
   put_list(json, "notes", c.notes());
   put_list(json, "findings", c.findings());

@@ -112,7 +112,8 @@ void fields(mckpt::CompareOptions& o, FieldVisitor& v) {
 void fields(mckpt::DiffOptions& o, FieldVisitor& v) {
   v({.name = "within",
      .doors = FieldDoors::kSettings,
-     .help = "tolerances: rtol:1e-3, or atol:1e-6,ulp:4, of all tensors; *.norm.weight=ulp:4 of some"},
+     .help =
+         "tolerances: rtol:1e-3, or atol:1e-6,ulp:4, of all tensors; *.norm.weight=ulp:4 of some, of which the first that matches decides"},
     o.within);
   choice_of_names(o.names, o.regex, v);
   v({.name = "html",

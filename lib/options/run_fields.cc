@@ -189,7 +189,8 @@ void params_dtype_field(std::string& type, FieldVisitor& v) {
 void dtype_rule_field(TextPairs& rules, FieldVisitor& v) {
   v({.name = "dtype_rule",
      .value = "GLOB=TYPE",
-     .help = "data type of the tensors whose whole name matches: bf16, fp16 or fp32 (repeatable)"},
+     .help =
+         "data type of the tensors whose whole name matches: bf16, fp16 or fp32 (repeatable; the last that matches decides)"},
     rules);
 }
 

@@ -174,6 +174,43 @@ class Conversions(unittest.TestCase):
         for call in (lambda: mckpt.convert("a", "b", to="fsdp", dry_run=True), lambda: mckpt.export("a", "b", dry_run=True)):
             self.assertRaisesRegex(TypeError, r"mckpt\.plan", call)
 
+    def test_a_rule_that_decides_nothing_is_refused(self):
+        for rules in ({"*router*": "fp32", "*": "fp16"}, {"*router*": ["bf16", "fp16"]}):
+            with self.assertRaisesRegex(mckpt.Error, r"later rules decide .*found \*router\*=") as raised:
+                mckpt.plan(TINY_MODEL, self.folder / "no", to="fsdp", dp=2, dtype_rule=rules)
+            self.assertEqual(raised.exception.code, "MC1007")
+        mckpt.plan(TINY_MODEL, self.folder / "no", to="fsdp", dp=2, dtype_rule={"*": "fp16", "*router*": "fp32"})
+
+    def test_threads_are_counted_as_they_are(self):
+        with mckpt.open(TINY_MODEL) as ckpt:
+            for threads, found in ((2**32 + 1, "31 bits, found 4294967297"), (2**31, "31 bits, found 2147483648"), (1.5, "whole number, found 1.5"), (1025, "1 to 1024, found 1025")):
+                with self.assertRaisesRegex(mckpt.Error, f"threads.*{found}") as raised:
+                    ckpt["lm_head.weight"].statistics(threads)
+                self.assertEqual((raised.exception.code, raised.exception.status), ("MC0001", 2))
+            self.assertGreater(ckpt["lm_head.weight"].statistics(threads=1024).numbers, 0)
+        self.assertRaisesRegex(mckpt.Error, "threads.*1 to 1024, found 1000000000", lambda: mckpt.load(TINY_MODEL, "cpu", threads=10**9, progress=False))
+
+    def test_paths_that_are_not_utf8_come_back(self):
+        for odd in (b"a\xff", b"\xe2\x82 \xf0\x9f\x98", "\u00e9".encode() + b"\xed\xa0\x80"):
+            out = os.fsencode(self.folder) + b"/" + odd
+            planned = mckpt.plan(TINY_MODEL, out, to="fsdp")
+            done = planned.run(progress=False)
+            self.assertEqual((os.fsencode(planned.path), os.fsencode(done.output)), (out + b"/release",) * 2)
+            self.assertTrue(os.path.exists(done.output))
+            self.assertTrue(repr(planned).encode())  # what print() writes
+            back = mckpt.plan(done.output, out + b"2", to="hf")
+            self.assertIn(out + b"/release", [os.fsencode(source) for source in back.sources])
+            self.assertTrue(back._repr_html_().encode())
+            with mckpt.open(out) as ckpt:
+                self.assertEqual(os.fsencode(ckpt.path), out + b"/release")
+                self.assertTrue(repr(ckpt).encode())
+                name = next(iter(ckpt))
+                self.assertTrue(all(os.fsencode(chunk.file) for chunk in ckpt[name].chunks()))
+            with self.assertRaises(mckpt.Error) as raised:
+                mckpt.open(out + b"/nothing")
+            self.assertEqual(os.fsencode(raised.exception.file), out + b"/nothing")
+            self.assertTrue(str(raised.exception).encode())
+
     def test_settings_without_effect_are_refused(self):
         quiet = {"progress": False}
         for settings, says in (({"hsdp_outer": "shard"}, "shares nothing"), ({"source_tp": 2}, "source_tp"), ({"source_ep": 2}, "source_ep")):

@@ -233,6 +233,9 @@ class Differences(unittest.TestCase):
         broken.write_bytes(b"not a safetensors file at all")
         self.assertRaises(mckpt.Error, mckpt.diff, broken, TINY_MODEL, progress=False)
         self.assertRaisesRegex(mckpt.Error, "did you mean", mckpt.diff, TINY_MODEL, TINY_MODEL, asset="x", progress=False)
+        with self.assertRaisesRegex(mckpt.Error, "there is no `names`") as raised:
+            mckpt.diff(TINY_MODEL, TINY_MODEL, regex=True, progress=False)
+        self.assertEqual((raised.exception.code, raised.exception.status), ("MC0001", 2))
 
     def test_a_checkpoint_of_an_unknown_model(self):
         plain = os.path.join(DATA, "dcp/torch_dist_mini")

@@ -199,6 +199,8 @@ class Loads(unittest.TestCase):
             loaded = mckpt.load(TINY_MODEL, torch.device(self.device), dtype, progress=False)
             self.assertEqual(loaded["model.norm.weight"].dtype, "bfloat16")
         self.assertEqual(self.load(TINY_MODEL, dtype=torch.float32)["model.norm.weight"].dtype, "float32")
+        for device in (torch.device("cpu", 0), "cpu:0"):
+            self.assertEqual(mckpt.load(TINY_MODEL, device, progress=False).device, "cpu")
 
     @unittest.skipIf(torch.cuda.is_available(), "there is a GPU")
     def test_without_a_gpu_the_host_is_named(self):
@@ -219,7 +221,9 @@ class Loads(unittest.TestCase):
             (dict(device="cpu", rank=0, tp=3), "expected a multiple of 3, found 4"),
             (dict(device="cpu", dtype="int8"), "expected keep, bf16, fp16 or fp32"),
             (dict(device="cpu", dtyp="bf16"), "did you mean `dtype`"),
+            (dict(device="cpu:1"), "no such device"),
             (dict(device="cpu", threads=-1), "threads"),
+            (dict(device="cpu", threads=10**9), "expected 1 to 1024, found 1000000000"),
         ]:
             with self.assertRaisesRegex(mckpt.Error, message.replace("(", r"\(")):
                 mckpt.load(TINY_MODEL, progress=False, **how)

@@ -48,6 +48,7 @@ class Pictures(unittest.TestCase):
         self.assertRaisesRegex(mckpt.Error, "MC0002|ending", lambda: self.plot(TINY_MODEL, "picture.png"))
         self.assertRaisesRegex(mckpt.Error, "a picture in text is of the parts", lambda: self.plot(TINY_MODEL, "picture.txt"))
         self.assertRaisesRegex(mckpt.Error, "a drawing has no statistics", lambda: self.plot(TINY_MODEL, "picture.svg", stats=True))
+        self.assertRaisesRegex(mckpt.Error, "MC0001.*there is no `names`", lambda: self.plot(TINY_MODEL, "picture.html", regex=True))
         self.assertRaisesRegex(mckpt.Error, "no such file", lambda: self.plot("nowhere", "picture.html"))
         self.assertEqual(os.listdir(self.folder), [])
 

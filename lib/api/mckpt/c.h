@@ -16,7 +16,9 @@
  * pre: handles and errors that are asked for something are not null.
  *
  * Functions that end in _json return one JSON object. Its keys are the fields of the C++ structs, in their order;
- * what is not known is null, "" or -1, as in the struct. */
+ * what is not known is null, "" or -1, as in the struct. Bytes that are not UTF-8 are U+FFFD; in paths (path, sources,
+ * output, file of an error and of a chunk) each is the escape of a lone surrogate, "\udcff" for 0xff, as Python has it in
+ * names of files. */
 #pragma once
 
 #include "mckpt/c_base.h"

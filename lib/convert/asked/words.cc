@@ -117,6 +117,13 @@ ValueOptions value_options(const mckpt::Values& values) {
   return options;
 }
 
+TensorChoice choice_of(const std::string& names, bool regex) {
+  if (regex && names.empty())
+    throw Error(Code::kUsage, "`regex` says how `names` is read, and there is no `names`")
+        .help("give the regular expression as `names`, or leave `regex` out");
+  return {names, regex};
+}
+
 Grid sizes_of(const mckpt::Grid& g) {
   HsdpOuter outer = word_in<HsdpOuter>({{"replicate", HsdpOuter::kReplicate}, {"shard", HsdpOuter::kShard}},
                                        g.hsdp_outer, "hsdp_outer");

@@ -17,6 +17,7 @@
 #include "convert/plan/targets/relayer.h"
 #include "core/fsdp/grid.h"
 #include "core/hybrid/spellings.h"
+#include "io/choice/tensor_choice.h"
 #include "io/file/open_options.h"
 #include "mappings/fsdp/setup.h"
 #include "mckpt/plans.h"
@@ -39,6 +40,8 @@ ParamsDtype params_dtype_of(std::string_view word);
 TypeClaim type_claim(std::string_view dtype, const std::vector<std::pair<std::string, std::string>>& rules);
 VocabChoice vocab_choice(std::string_view word);
 ValueOptions value_options(const mckpt::Values& values);
+// The tensors that `names` and `regex` choose. Throws kUsage for `regex` without `names`.
+TensorChoice choice_of(const std::string& names, bool regex);
 
 // How torch_dist stores layers: auto, stacked or indexed.
 LayerStacks layer_stacks(std::string_view word);

@@ -32,6 +32,19 @@ std::vector<std::string_view> modules_around(std::string_view parameter) {
 
 }  // namespace
 
+std::optional<std::size_t> idle_glob(std::span<const std::string_view> globs, i64 names,
+                                     const std::function<std::string_view(i64)>& name) {
+  std::vector<bool> decides(globs.size());
+  for (i64 i = 0; i < names; i++) {
+    auto first =
+        std::ranges::find_if(globs, [&](std::string_view glob) { return glob_match(glob, name(i)); });
+    if (first != globs.end()) decides[static_cast<std::size_t>(first - globs.begin())] = true;
+  }
+  auto idle = std::ranges::find(decides, false);
+  if (idle == decides.end()) return std::nullopt;
+  return static_cast<std::size_t>(idle - decides.begin());
+}
+
 std::optional<DType> DtypeRules::of(std::string_view name) const {
   std::optional<DType> type;
   for (const Rule& rule : rules_)
@@ -47,6 +60,15 @@ std::string DtypeRules::text() const {
 
 void DtypeRules::refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const {
   for (const Rule& rule : rules_) refuse_unmatched_glob("dtype_rule", rule.glob, names, name);
+  std::vector<std::string_view> globs;
+  for (const Rule& rule : rules_) globs.insert(globs.begin(), rule.glob);
+  const std::optional<std::size_t> idle = idle_glob(globs, names, name);
+  if (!idle) return;
+  const Rule& rule = rules_[rules_.size() - 1 - *idle];
+  throw Error(Code::kNoSuchTensor, "`dtype_rule`: later rules decide about every name that this rule matches")
+      .found(cat(escaped(rule.glob), "=", dtype_name(rule.type)))
+      .note("of several rules that match a name, the last decides")
+      .help("give general rules first and exceptions after them, or leave the rule out");
 }
 
 FrozenNames::FrozenNames(std::vector<std::string> globs) : globs_(std::move(globs)) {

@@ -4,11 +4,13 @@
 //   not trained     language_model.embedding.*, or "none"         FrozenNames
 //   FSDP units      blocks.*, of a model without a table          UnitModules
 //
-// A rule that matches no name is an error, not a rule without effect: it is usually a mistyped name.
+// A rule that matches no name, or whose names all belong to other rules, is an error, not a rule without
+// effect: it is usually a mistyped name, or a list in the wrong order.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +22,11 @@ namespace mckpt::impl {
 enum class DType : u8;
 struct ModelParameter;
 
+// The number of the first glob that decides about none of the `names` names; nothing if each decides about
+// one. Where several match a name, the one in front decides.
+std::optional<std::size_t> idle_glob(std::span<const std::string_view> globs, i64 names,
+                                     const std::function<std::string_view(i64)>& name);
+
 // The data types of tensors by their names, as a list of rules of which the last that matches decides. A
 // value; all functions but add() are const and thread-safe.
 class DtypeRules {
@@ -29,7 +36,7 @@ class DtypeRules {
   std::string text() const;  // " GLOB=float32 ...", for people and for comparing two lists
   // The type that the last matching rule gives; nothing if none matches.
   std::optional<DType> of(std::string_view name) const;
-  // Throws kNoSuchTensor for a rule that matches none of the names.
+  // Throws kNoSuchTensor for a rule that matches none of the names, or decides the type of none.
   void refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const;
 
  private:

@@ -89,8 +89,9 @@ std::string torch_fault(const TensorSpec& t) {
   const DTypeInfo& type = dtype_info(t.dtype);
   // Torch 2.11 has the sub-byte integers as types, but cannot load what it saves of them.
   bool sub_byte = t.dtype >= DType::kU1 && t.dtype <= DType::kI7;
-  if (!type.in_torch || sub_byte || type.kind == DTypeKind::kQuantized)
-    return cat("torch cannot save tensors of type ", type.name);
+  if (type.kind == DTypeKind::kQuantized)
+    return cat("a tensor of ", type.name, " has a scheme of scales, which mckpt does not write");
+  if (!type.in_torch || sub_byte) return cat("torch cannot save tensors of type ", type.name);
   if (!is_python_utf8(t.name)) return "the name is not UTF-8";
   return "";
 }

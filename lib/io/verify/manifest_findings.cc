@@ -31,8 +31,9 @@ void tell_other_folder(i64 files, std::vector<Finding>& found) {
 
 // The findings by the manifest of one folder.
 struct Looked {
-  bool both = false;  // sides of a comparison have one
-  i64 files = 0;      // that are listed; 1 if the manifest cannot be read; 0: there is no manifest
+  bool there = false;  // there is a manifest; it may list no file
+  bool both = false;   // sides of a comparison have one
+  i64 files = 0;       // that are listed; 1 if the manifest cannot be read
   std::vector<Finding> found;
 };
 
@@ -42,7 +43,7 @@ Looked look_by_manifest(const std::string& path, const OpenOptions& opening, Loo
   Looked out;
   if (!has_manifest(path, opening)) return out;
   Folder folder(path, opening);
-  out.files = 1;
+  out.there = true, out.files = 1;
   try {
     std::optional<Manifest> manifest = read_manifest(folder);
     if (!manifest) return {};
@@ -59,7 +60,7 @@ Looked look_by_manifest(const std::string& path, const OpenOptions& opening, Loo
 // Adds the check "manifest" with these findings, if there is a manifest. Returns whether everything is as
 // listed; warnings do not count.
 bool add_check(Looked looked, VerifyReport& report) {
-  if (looked.files == 0) return true;
+  if (!looked.there) return true;
   Check::Status status = status_of(looked.found);
   report.add({"manifest", status, looked.files, looked.both ? "files, both" : "files"},
              std::move(looked.found));
@@ -117,8 +118,8 @@ bool check_manifests(const Store& there, const Store& source, int threads, Verif
     f.file = cat(source.root(), "/", f.file);
     mine.found.push_back(std::move(f));
   }
-  mine.both = mine.files > 0 && other.files > 0;
-  mine.files += other.files;
+  mine.both = mine.there && other.there;
+  mine.there = mine.there || other.there, mine.files += other.files;
   return add_check(std::move(mine), report);
 }
 

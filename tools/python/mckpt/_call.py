@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ctypes
 import json
+import operator
 import os
 import weakref
 from collections.abc import Mapping
 from typing import Any, Union
 
 from ._library import library
-from .errors import Error, from_facts
+from .errors import Error, from_facts, not_allowed
 
 
 def taken_text(pointer: int) -> bytes:
@@ -75,6 +76,11 @@ def name_bytes(text: Path) -> bytes:
     return encoded
 
 
+def shown_path(path: str) -> str:
+    """A path for people: print() refuses the surrogates that stand for bytes that are not UTF-8."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def _texts(name: str, value: Any) -> list[str]:
     """The texts of one setting: none, one, or one for each item of a list."""
     if value is None:
@@ -106,6 +112,17 @@ def call_text(function: str, *arguments: Any, **named: Any) -> str:
     """A call of this package as it was written, for a card that says how it was made: "mckpt.verify('ckpt')"."""
     parts = [repr(a) for a in arguments] + [f"{name}={value!r}" for name, value in named.items() if value is not None]
     return f"mckpt.{function}({', '.join(parts)})"
+
+
+def int_for_c(name: str, value: Any) -> int:
+    """A number for a parameter of the library that is an int. Raises Error where ctypes would cut it."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise not_allowed(name, "a whole number", value) from None
+    if not -(2**31) <= number < 2**31:
+        raise not_allowed(name, "a number of 31 bits", value)
+    return number
 
 
 def thread_count(threads: int | None) -> int:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from . import _html
-from ._call import Handle, Path, call, name_bytes, read_json, settings, taken_text
+from ._call import Handle, Path, call, name_bytes, read_json, settings, shown_path, taken_text
 from ._library import Table
 from .settings import SOURCE, ModelFiles, SourceSettings, Unpack, lists
 from .tensor import Tensor
@@ -118,7 +118,7 @@ class Checkpoint(Mapping[str, Tensor]):
 
     def __repr__(self) -> str:
         tensors = counted(len(self), "tensor")
-        return f"<mckpt.Checkpoint {self.path}: {self.format}, {tensors}{'' if self._handle else ', closed'}>"
+        return f"<mckpt.Checkpoint {shown_path(self.path)}: {self.format}, {tensors}{'' if self._handle else ', closed'}>"
 
     def _repr_html_(self) -> str:
         opened = self.values() if self._handle else ()

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _html
-from ._call import Handle, Path, call, call_text, name_bytes, read_json, settings, thread_count
+from ._call import Handle, Path, call, call_text, name_bytes, read_json, settings, shown_path, thread_count
 from .progress import Show, checked, watched
 from .settings import CONVERSION, EXPORT, ConversionSettings, ExportSettings, Kind, Unpack, lists, refuse_misnamed
 from .values import Account, Finding, Note, OutputFile, RunReport, run_report
@@ -112,11 +112,11 @@ class Conversion:
     def __repr__(self) -> str:
         facts = self._facts()
         state = "done" if facts["run"] else "proved" if facts["account"] else "planned"
-        return f"<mckpt.Conversion to {facts['path']}: {facts['bytes']:,} bytes, {state}>"
+        return f"<mckpt.Conversion to {shown_path(facts['path'])}: {facts['bytes']:,} bytes, {state}>"
 
     def _repr_html_(self) -> str:
         facts = self._facts()
-        rows = [("made of", name) for name in facts["sources"]]
+        rows = [("made of", shown_path(name)) for name in facts["sources"]]
         rows += [(f["name"], f"{f['bytes']:,} bytes") for f in facts["outputs"]]
         rows += [("grid", f"{name}={size}") for name, size in (facts["grid"] or {}).items()]
         rows += [(name, f"{count:,}") for name, count in (facts["account"] or {}).items()]

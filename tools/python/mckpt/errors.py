@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-NO_SUCH_TENSOR = "MC1007"
+NO_SUCH_TENSOR, WRONG_SETTING = "MC1007", "MC0001"
 _MOST_COMPARED = 20000  # names: each comparison takes some microseconds
 
 
@@ -57,6 +57,14 @@ def no_such_tensor(where: str, name: object, names: Iterable[str]) -> NoSuchTens
     facts = {"code": NO_SUCH_TENSOR, "status": 3, "message": message, "file": where, "tensor": "", "offset": -1}
     notes = [f"the nearest name is {near[0]}"] if near else []
     return NoSuchTensor(f"{where}: {message}", {**facts, "expected": "", "found": "", "notes": notes, "help": ""})
+
+
+def not_allowed(setting: str, expected: str, found: object) -> Error:
+    """An error about a value that does not reach the library, as the library words it."""
+    message = f"the value of `{setting}` is not allowed"
+    facts = {"code": WRONG_SETTING, "status": 2, "message": message, "file": "", "tensor": "", "offset": -1}
+    facts |= {"expected": expected, "found": str(found), "notes": [], "help": ""}
+    return Error(f"{message}: expected {expected}, found {found}", facts)
 
 
 def from_facts(line: str, facts: dict[str, Any]) -> Error:

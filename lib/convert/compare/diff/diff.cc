@@ -9,6 +9,7 @@
 #include "convert/compare/diff/order.h"
 #include "convert/compare/diff/rank_diff.h"
 #include "convert/compare/differences/objects.h"
+#include "convert/keys/name_rules.h"
 #include "convert/own/memory_names.h"
 #include "core/base/error.h"
 #include "core/base/names.h"
@@ -162,6 +163,16 @@ void refuse_unmatched(const ToleranceRules& within, const std::vector<std::strin
       throw Error(Code::kNoSuchTensor, "a rule for tolerances matches no tensor that was compared")
           .expected("a glob that matches a whole name, such as *.mlp.*")
           .found(cat("'", escaped(rule.glob), "'"));
+  std::vector<std::string_view> globs;
+  for (const ToleranceRules::Rule& rule : within.rules) globs.push_back(rule.glob);
+  if (std::optional<std::size_t> idle =
+          idle_glob(globs, std::ssize(names), [&](i64 i) -> std::string_view { return names[i]; }))
+    throw Error(
+        Code::kNoSuchTensor,
+        "a rule for tolerances has no effect: rules before it decide about every tensor that it matches")
+        .found(cat("'", escaped(globs[*idle]), "'"))
+        .note("of several rules that match a name, the first decides")
+        .help("give exceptions first and general rules after them, or leave the rule out");
 }
 
 // An adapter beside a model is compared as that model with the adapter in it.

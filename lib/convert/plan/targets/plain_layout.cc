@@ -5,9 +5,12 @@
 #include <memory>
 
 #include "convert/facts/source_args.h"
+#include "core/base/error.h"
 #include "core/items/item_cast.h"
 #include "io/dcp/keys/buckets.h"
 #include "io/store/store.h"
+#include "io/store/tensor_spec.h"
+#include "io/torch/layout.h"
 
 namespace mckpt::impl {
 namespace {
@@ -21,6 +24,22 @@ PlainLayout::Naming recorded_names(const Store& store) {
     auto at = shared->find(std::string(name));
     return at != shared->end() ? at->second : DcpName{std::string(name), {}};
   };
+}
+
+// Throws kNotHeld with all tensors of the layout whose types no record can have.
+void refuse_types_without_record(const Store& store, const DcpLayout& layout, std::span<const i32> tensors) {
+  std::vector<std::string> faults;
+  for (std::size_t k = 0; k < tensors.size(); k++) {
+    const TensorSpec spec{store.name(tensors[k]), layout.key(static_cast<i32>(k)).dtype, {}};
+    if (std::string why = torch_fault({"", spec.dtype, {}}); !why.empty())
+      faults.push_back(not_held(spec, why));
+  }
+  try {
+    throw_not_held(faults, "a DCP folder");
+  } catch (Error& e) {
+    throw e.file(store.root())
+        .help("save these tensors in another type (a quantised one: tensor.dequantize()), or leave them out");
+  }
 }
 
 }  // namespace
@@ -41,6 +60,7 @@ PlainLayout::PlainLayout(const Store& store, i64 ranks, bool weights_only, const
     layout.add_key({this->named(store.name(t)), typed ? typed(t) : store.dtype(t), store.shape(t)});
     tensors.push_back(t);
   }
+  refuse_types_without_record(store, layout, tensors);
   for (i64 rank = 0; rank < ranks; rank++)
     for (i32 key = 0; key < layout.key_count(); key++) add_share(key, rank);
   stretches_.clear();

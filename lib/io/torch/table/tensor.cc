@@ -58,6 +58,15 @@ void check_no_lazy_values(PickleValue metadata) {
   }
 }
 
+// Throws kUnsupportedTensor for the types of torch whose sizes and strides count parts of a byte.
+void check_whole_bytes(DType dtype) {
+  if (dtype != DType::kQU4x2 && dtype != DType::kQU2x4) return;
+  throw Error(Code::kUnsupportedTensor,
+              cat("this is a tensor of ", dtype_name(dtype), ", which has ",
+                  dtype == DType::kQU4x2 ? "two" : "four", " items in a byte: unsupported"))
+      .help("save tensor.dequantize() instead");
+}
+
 // (storage, offset, sizes, strides, ...), which all of torch's strided tensors begin with.
 TorchTensor read_view(const TorchCall& r) {
   if (r.function == Known::kRebuildTensorV2) check_no_lazy_values(r.args.at(6));
@@ -80,6 +89,7 @@ TorchTensor read_view(const TorchCall& r) {
     throw Error(Code::kBadPickle,
                 "a quantized tensor has a data type that is not quantized: torch refuses it")
         .found(dtype_name(t.dtype));
+  check_whole_bytes(t.dtype);
   return t;
 }
 

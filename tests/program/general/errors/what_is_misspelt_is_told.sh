@@ -62,6 +62,11 @@ unmatched() {
 for as in megatron fsdp; do
   unmatched --as $as --freeze 'nothing*'
   unmatched --as $as --dtype-rule 'nothing*=fp32'
+  # Where two rules match a name the last decides, so an exception in front has no effect.
+  expect 1 "$mckpt" ls model --as $as --dtype-rule '*fc1*=fp32' --dtype-rule '*=fp16'
+  has err "later rules decide about every name that this rule matches"
+  has err "fc1*=float32"
+  expect 0 "$mckpt" ls model --as $as --dtype-rule '*=fp16' --dtype-rule '*fc1*=fp32'
   # A glob that matches only on another rank does match.
   expect 0 "$mckpt" ls model --as $as --ep 2 --freeze '*linear_fc2.weight3' --dtype-rule '*linear_fc1.weight3*=fp32'
   expect 2 "$mckpt" ls model --as $as --dtype-rule 'nothing*'

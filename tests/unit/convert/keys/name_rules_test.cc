@@ -1,4 +1,4 @@
-// Rules by names: the last one that matches counts, and one that matches nothing is refused.
+// Rules by names: the last one that matches counts, and one that decides nothing is refused.
 #include "convert/keys/name_rules.h"
 
 #include <gtest/gtest.h>
@@ -21,6 +21,23 @@ TEST(DtypeRules, GiveTheTypeOfTheLastThatMatches) {
   const std::string_view names[] = {"b.weight"};
   EXPECT_EQ(thrown_by([&] { rules.refuse_unmatched(1, [&](i64 i) { return names[i]; }); }),
             "MC1007 `dtype_rule`: no name matches: found a.*");
+}
+
+TEST(DtypeRules, AreRefusedWhereLaterOnesDecideAboutAllTheyMatch) {
+  const std::string_view names[] = {"a.weight", "b.weight"};
+  auto refusal = [&](std::vector<std::pair<std::string, DType>> list) {
+    DtypeRules rules;
+    for (auto& [glob, type] : list) rules.add(glob, type);
+    return thrown_by([&] { rules.refuse_unmatched(2, [&](i64 i) { return names[i]; }); });
+  };
+  const std::string idle =
+      "MC1007 `dtype_rule`: later rules decide about every name that this rule matches: found ";
+  EXPECT_EQ(refusal({{"*", DType::kF16}, {"a.*", DType::kF32}}), "nothing");
+  EXPECT_EQ(refusal({{"a.*", DType::kF32}, {"*", DType::kF16}}), idle + "a.*=float32");
+  EXPECT_EQ(refusal({{"a.*", DType::kF32}, {"a.*", DType::kF16}}), idle + "a.*=float32");
+  EXPECT_EQ(refusal({{"*", DType::kBF16}, {"a.*", DType::kF32}, {"b.*", DType::kF16}}), idle + "*=bfloat16");
+  EXPECT_EQ(refusal({{"*", DType::kBF16}, {"c.*", DType::kF32}}),
+            "MC1007 `dtype_rule`: no name matches: found c.*");
 }
 
 std::vector<ModelParameter> two_parameters() {

@@ -147,6 +147,16 @@ TEST(TorchTensor, IsRefusedWhenItsValuesAreNotThoseStored) {
   EXPECT_EQ(problem_of({{"w", typed(with_key("conj"))}}), conjugate);
 }
 
+// Two or four items of these types are in a byte, so a right file looks as if views reached out of storages.
+TEST(TorchTensor, IsUnsupportedWhereItemsArePartsOfBytes) {
+  for (const auto& [storage, says] : {std::pair("QUInt4x2Storage", "quint4x2, which has two"),
+                                      std::pair("QUInt2x4Storage", "quint2x4, which has four")})
+    EXPECT_EQ(
+        problem_of({{"w", pickled_tensor(
+                              {.storage_class = storage, .numel = 24, .size = {7, 6}, .stride = {6, 1}})}}),
+        cat("MC1224 w: this is a tensor of ", says, " items in a byte: unsupported"));
+}
+
 TEST(TorchTensor, IsRefusedWhenATensorInPlaceOfItsHooksCannotBeMade) {
   auto with_hooks = [](const std::string& hooks) {
     return pickled_class("torch._utils", "_rebuild_tensor_v2") + "(" + pickled_storage({}) + pickled(0) +

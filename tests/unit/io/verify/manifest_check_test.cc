@@ -40,6 +40,20 @@ TEST(ManifestCheck, AFileThatCannotBeAskedForItsSizeIsAFinding) {
   EXPECT_EQ(found[0].file, "model.safetensors");
 }
 
+TEST(ManifestCheck, AListOfNoFilesIsAManifest) {
+  TempFolder folder;
+  folder.put("config.json", "{}");
+  folder.put(kName, Manifest{"0.1.0", {}}.text());
+  NameSet<std::string> judged;
+  VerifyReport report;
+  check_manifest(TableStore(folder.path()), 1, judged, report);
+  ASSERT_EQ(report.checks.size(), 1u);
+  EXPECT_EQ(report.checks[0].count, 0);
+  ASSERT_EQ(report.findings.size(), 1u);
+  EXPECT_EQ(report.findings[0].code, Code::kNotListed);
+  EXPECT_EQ(report.findings[0].file, "config.json");
+}
+
 TEST(ManifestCheck, TheFirstFaultIsASentence) {
   TempFolder folder;
   folder.put("config.json", "{}");

@@ -5,6 +5,7 @@
 
 #include <tuple>
 
+#include "core/base/error.h"
 #include "tests/support/table_store.h"
 
 namespace mckpt::impl {
@@ -46,6 +47,27 @@ TEST(PlainLayout, ReadsTheChunksOfABucketOnceForAllRanks) {
       {0, 1, 104, 24}, {0, 1, 128, 40}, {0, 1, 168, 24}, {1, 1, 104, 24}, {1, 1, 128, 40}, {1, 1, 168, 24},
       {0, 2, 192, 40}, {0, 2, 232, 24}, {1, 2, 192, 40}, {1, 2, 232, 24}};
   EXPECT_EQ(chunks, expected);
+}
+
+TEST(PlainLayout, NamesTheTensorsThatNoRecordCanHave) {
+  TableStore store("memory");
+  for (auto [name, dtype] : {std::pair("w", DType::kF32), std::pair("q", DType::kQI8)}) {
+    TableStore::Tensor t;
+    t.name = name, t.dtype = dtype, t.dims = {4};
+    t.pieces.push_back({{0}, {4}, {}, 0});
+    store.tensors.push_back(std::move(t));
+  }
+  try {
+    PlainLayout(store, 1, false, PlainLayout::Naming(), PlainLayout::Typing());
+    FAIL() << "a quantised tensor was taken";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Code::kNotHeld);
+    EXPECT_EQ(e.message(), "1 tensor cannot be stored in a DCP folder");
+    EXPECT_EQ(e.file(), "memory");
+    ASSERT_EQ(e.notes().size(), 1u);
+    EXPECT_EQ(e.notes()[0], "'q': a tensor of qint8 has a scheme of scales, which mckpt does not write");
+    EXPECT_NE(e.help().find("tensor.dequantize()"), std::string::npos);
+  }
 }
 
 }  // namespace plain_layout_test
