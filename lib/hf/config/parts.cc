@@ -71,6 +71,11 @@ void read_text(const ConfigFields& c, ModelConfig& m, const HeadDefaults& defaul
   read_heads(c, defaults, m.text);
 }
 
+bool is_silu(const ConfigFields& c) {
+  const std::string activation = c.text_or("hidden_act", "silu");
+  return activation == "silu" || activation == "swish";
+}
+
 void set_layers(ModelConfig& m, i64 count, LayerSpec spec) {
   m.text.layers.assign(static_cast<std::size_t>(count), spec);
 }
