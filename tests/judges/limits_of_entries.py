@@ -50,7 +50,7 @@ def computes(config):
 
 
 def answer(config):
-    """What mckpt says: "refused", "warned", or "" where it has nothing to say."""
+    """The answer of mckpt: "refused", "warned", or "" where it has nothing to say."""
     with tempfile.TemporaryDirectory(prefix="mckpt_limits_") as folder:
         with open(os.path.join(folder, "config.json"), "w") as f:
             json.dump(config, f)

@@ -4,13 +4,10 @@
 #include "convert/facts/megatron_args.h"
 
 #include <algorithm>
-#include <cmath>
-#include <iterator>
 #include <span>
 #include <vector>
 
-#include "core/base/notes.h"
-#include "core/base/text.h"
+#include "convert/facts/rope_args.h"
 #include "core/fsdp/grid.h"
 #include "core/hybrid/pattern.h"
 #include "core/items/dtype.h"
@@ -159,60 +156,6 @@ bool rotates_neighbours(const ModelConfig& m) {
   return m.model_type.starts_with("ernie4_5") || m.model_type.starts_with("llama4");
 }
 
-// A whole number as an integer, which many arguments of Megatron are.
-ArgField::Value number_value(double value) {
-  if (std::abs(value) < 9e18 && value == std::trunc(value)) return static_cast<i64>(value);
-  return value;
-}
-
-bool is_rotary(const ModelConfig& m) { return m.mamba.heads == 0; }
-
-// How args say the way in which rotary embeddings are stretched; kUnsaid: Megatron has no arguments for it.
-enum class Stretching : u8 { kNone, kYarn, kLatentYarn, kLlama3, kLinear, kUnsaid };
-
-Stretching stretching_of(const ModelConfig& m, const RopeEntries& rope) {
-  // "mrope" and the like say which sections of a head have which positions.
-  constexpr std::string_view kPlain[] = {"", "default", "mrope", "ernie_3d"};
-  if (std::ranges::find(kPlain, rope.type) != std::end(kPlain)) return Stretching::kNone;
-  if (m.mla.kv_lora > 0) return rope.type == "yarn" ? Stretching::kLatentYarn : Stretching::kUnsaid;
-  if (rope.type == "yarn") return Stretching::kYarn;
-  if (rope.some_layers) return Stretching::kUnsaid;
-  if (rope.type == "llama3") return Stretching::kLlama3;
-  return rope.type == "linear" && rope.factor > 0 ? Stretching::kLinear : Stretching::kUnsaid;
-}
-
-// Megatron has fields of their own for latent attention, which is stretched by default.
-void add_stretching(Fields& f, const MegatronArgs& args) {
-  const RopeEntries& rope = args.entries.rope;
-  const Stretching how = stretching_of(args.map.model(), rope);
-  if (args.map.model().mla.kv_lora > 0) f.add("rope_type", how == Stretching::kLatentYarn ? "yarn" : "rope");
-  switch (how) {
-    case Stretching::kNone:
-    case Stretching::kUnsaid:
-      return;
-    case Stretching::kLatentYarn:
-      f.add_known("rotary_scaling_factor", rope.factor);
-      f.add_size("original_max_position_embeddings", rope.original_positions);
-      f.add_known("beta_fast", rope.beta_fast);
-      f.add_known("beta_slow", rope.beta_slow);
-      f.add_known("mscale", rope.mscale);
-      f.add_known("mscale_all_dim", rope.mscale_all_dim);
-      return;
-    case Stretching::kYarn:
-      f.add_known("yarn_rotary_scaling_factor", rope.factor);
-      f.add_size("yarn_original_max_position_embeddings", rope.original_positions);
-      f.add_known("yarn_beta_fast", rope.beta_fast);
-      f.add_known("yarn_beta_slow", rope.beta_slow);
-      return;
-    case Stretching::kLlama3:
-      f.add("use_rope_scaling", true);
-      f.add_known("rope_scaling_factor", rope.factor);
-      return;
-    case Stretching::kLinear:
-      f.add("rotary_seq_len_interpolation_factor", number_value(rope.factor));
-  }
-}
-
 void add_positions(Fields& f, const MegatronArgs& args) {
   const ModelConfig& m = args.map.model();
   const RopeEntries& rope = args.entries.rope;
@@ -228,7 +171,7 @@ void add_positions(Fields& f, const MegatronArgs& args) {
   if (rope.base > 0) f.add("rotary_base", number_value(rope.base));
   f.add("rotary_percent", rope.percent > 0 ? rope.percent : 1.0);
   if (!rope.sections.empty()) f.add("mrope_section", rope.sections);
-  add_stretching(f, args);
+  for (ArgField& field : stretching_fields(m, rope)) f.add(field.name, std::move(field.value));
 }
 
 // The way in which the router chooses, as far as the config says it.
@@ -394,36 +337,6 @@ std::vector<ArgField> model_fields(const MegatronArgs& args) {
   add_experts(f, args);
   add_recurrent(f, args.map.model());
   return f.take();
-}
-
-bool states_interpolation(const ModelConfig& model, const RunEntries& entries) {
-  return is_rotary(model) && stretching_of(model, entries.rope) == Stretching::kLinear;
-}
-
-void note_unsaid_rope(const ModelConfig& model, const RunEntries& entries, Notes& notes) {
-  const RopeEntries& rope = entries.rope;
-  if (!is_rotary(model)) return;
-  if (!rope.of_kinds.empty())
-    notes.note(cat("the args do not say how the rotary embeddings of kinds of layers are stretched (",
-                   listed(rope.of_kinds), "): Megatron has arguments for all layers together"));
-  const Stretching how = stretching_of(model, rope);
-  if (how == Stretching::kUnsaid && rope.some_layers)
-    notes.note(cat("the args do not say how the rotary embeddings of layers without windows are stretched (",
-                   escaped(rope.type), "): Megatron has arguments for all layers together"));
-  else if (how == Stretching::kUnsaid)
-    notes.warn(cat(
-        "the args do not say how the rotary embeddings are stretched: Megatron has no argument for the type ",
-        escaped(rope.type), model.mla.kv_lora > 0 ? " of latent attention" : "",
-        ", and computes without it"));
-  if (how != Stretching::kLlama3) return;
-  auto check = [&](std::string_view key, double said, double megatron) {
-    if (said > 0 && said != megatron)
-      notes.warn(cat("the args do not say ", key, " ", said, " of rotary embeddings: Megatron computes with ",
-                     megatron));
-  };
-  check("low_freq_factor", rope.low_freq_factor, 1);
-  check("high_freq_factor", rope.high_freq_factor, 4);
-  check("original_max_position_embeddings", static_cast<double>(rope.original_positions), 8192);
 }
 
 std::string pickle_args(const MegatronArgs& args) {

@@ -27,9 +27,7 @@
 namespace mckpt::impl {
 
 struct Grid;
-struct ModelConfig;
 class ModelMap;
-class Notes;
 class PickleWriter;
 struct RunEntries;
 struct RunSetup;
@@ -91,12 +89,6 @@ struct ArgField {
 // The fields that describe the model: what every run of it says, on whatever grid. A comparison with the args
 // of a run expects these (convert/facts/unlike_args.h).
 std::vector<ArgField> model_fields(const MegatronArgs& args);
-
-// Whether args have a field for the linear stretching of the rotary embeddings.
-bool states_interpolation(const ModelConfig& model, const RunEntries& entries);
-// A note or a warning for each way in which config.json stretches rotary embeddings that args cannot say: a
-// conversion that makes args has these notes.
-void note_unsaid_rope(const ModelConfig& model, const RunEntries& entries, Notes& notes);
 
 // The args as a part of a larger pickle.
 void write_args(PickleWriter& pickle, const MegatronArgs& args);

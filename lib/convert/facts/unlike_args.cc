@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "convert/facts/megatron_args.h"
+#include "convert/facts/rope_args.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"

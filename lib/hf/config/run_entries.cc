@@ -78,7 +78,7 @@ std::optional<double> real_of(const ConfigFields& c, std::initializer_list<std::
   return std::nullopt;
 }
 
-// Of an object for each kind of layer the types are noted, and nothing else is read.
+// Notes the types of objects for kinds of layers, of which nothing else is read.
 void note_kinds(const JsonValue& object, RopeEntries& rope) {
   for (const JsonMember& m : object.object("")) {
     const JsonValue* type = m.value.find("rope_type");

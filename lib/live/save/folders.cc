@@ -8,6 +8,7 @@
 #include "convert/dialects/fsdp/run.h"
 #include "convert/dialects/fsdp/write_facts.h"
 #include "convert/facts/megatron_args.h"
+#include "convert/facts/rope_args.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"

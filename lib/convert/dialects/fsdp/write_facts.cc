@@ -5,6 +5,7 @@
 #include "convert/dialects/fsdp/run.h"
 #include "convert/facts/kept_args.h"
 #include "convert/facts/megatron_args.h"
+#include "convert/facts/rope_args.h"
 #include "convert/facts/source_args.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"

@@ -6,6 +6,7 @@
 
 #include "convert/facts/kept_args.h"
 #include "convert/facts/megatron_args.h"
+#include "convert/facts/rope_args.h"
 #include "convert/facts/source_args.h"
 #include "core/base/notes.h"
 #include "core/hybrid/spelled.h"

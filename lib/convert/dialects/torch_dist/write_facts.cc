@@ -9,6 +9,7 @@
 
 #include "convert/facts/kept_args.h"
 #include "convert/facts/param_groups.h"
+#include "convert/facts/rope_args.h"
 #include "convert/facts/scalar.h"
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"

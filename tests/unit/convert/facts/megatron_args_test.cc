@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "convert/facts/rope_args.h"
 #include "core/base/notes.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
