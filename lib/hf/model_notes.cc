@@ -55,6 +55,7 @@ Notes notes_of(const HfModel& model) {
   else if (!model.config.quantized.empty())
     notes.warn(cat(model.config.quantized, "; shapes and sizes are those of the model before quantisation"));
   if (const std::string warning = map_warning(model); !warning.empty()) notes.warn(warning);
+  for (const std::string& doubt : model.config.run.doubts) notes.warn(doubt);
   if (model.fronted) notes.note(kFrontedText);
   if (has_adapter_beside(model))
     notes.warn(

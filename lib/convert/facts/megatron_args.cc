@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "convert/facts/rope_args.h"
 #include "core/fsdp/grid.h"
 #include "core/hybrid/pattern.h"
 #include "core/items/dtype.h"
@@ -108,7 +109,7 @@ void add_model(Fields& f, const MegatronArgs& args) {
   const std::string& activation = args.entries.activation;
   f.add("squared_relu", !text.gated_mlp && (activation.empty() || activation == "relu2"));
   f.add("normalization", m.layer_norms ? "LayerNorm" : "RMSNorm");
-  f.add_known("norm_epsilon", args.entries.norm_epsilon);
+  if (args.entries.norm_epsilon) f.add("norm_epsilon", *args.entries.norm_epsilon);
   // The models with gated delta nets, and a few others, store their norms less one.
   f.add("apply_layernorm_1p", m.zero_centered_norms || has_layer(m, Mixer::kGdn));
   f.add("hidden_dropout", args.entries.hidden_dropout);
@@ -155,35 +156,10 @@ bool rotates_neighbours(const ModelConfig& m) {
   return m.model_type.starts_with("ernie4_5") || m.model_type.starts_with("llama4");
 }
 
-// How rotary embeddings are stretched. Megatron has fields of their own for latent attention, for YaRN and
-// for the way of Llama 3; latent attention is stretched by default.
-void add_stretching(Fields& f, const MegatronArgs& args) {
-  const RopeEntries& rope = args.entries.rope;
-  const bool yarn = rope.type == "yarn";
-  if (args.map.model().mla.kv_lora > 0) {
-    f.add("rope_type", yarn ? "yarn" : "rope");
-    if (!yarn) return;
-    f.add_known("rotary_scaling_factor", rope.factor);
-    f.add_size("original_max_position_embeddings", rope.original_positions);
-    f.add_known("beta_fast", rope.beta_fast);
-    f.add_known("beta_slow", rope.beta_slow);
-    f.add_known("mscale", rope.mscale);
-    f.add_known("mscale_all_dim", rope.mscale_all_dim);
-  } else if (yarn) {
-    f.add_known("yarn_rotary_scaling_factor", rope.factor);
-    f.add_size("yarn_original_max_position_embeddings", rope.original_positions);
-    f.add_known("yarn_beta_fast", rope.beta_fast);
-    f.add_known("yarn_beta_slow", rope.beta_slow);
-  } else if (rope.type == "llama3") {
-    f.add("use_rope_scaling", true);
-    f.add_known("rope_scaling_factor", rope.factor);
-  }
-}
-
 void add_positions(Fields& f, const MegatronArgs& args) {
   const ModelConfig& m = args.map.model();
   const RopeEntries& rope = args.entries.rope;
-  const bool rotary = m.mamba.heads == 0, latent = m.mla.kv_lora > 0;
+  const bool rotary = is_rotary(m), latent = m.mla.kv_lora > 0;
   // False is what --no-position-embedding gives, which Megatron refuses beside another type than "rope".
   f.add("add_position_embedding", true);
   f.add("position_embedding_type", !rotary                          ? "none"
@@ -192,11 +168,10 @@ void add_positions(Fields& f, const MegatronArgs& args) {
                                                                     : "rope");
   if (!rotary) return;
   if (rotates_neighbours(m)) f.add("rotary_interleaved", true);
-  // Megatron's argument is an integer.
-  if (rope.base >= 1 && rope.base < 9e18) f.add("rotary_base", static_cast<i64>(rope.base));
+  if (rope.base > 0) f.add("rotary_base", number_value(rope.base));
   f.add("rotary_percent", rope.percent > 0 ? rope.percent : 1.0);
   if (!rope.sections.empty()) f.add("mrope_section", rope.sections);
-  add_stretching(f, args);
+  for (ArgField& field : stretching_fields(m, rope)) f.add(field.name, std::move(field.value));
 }
 
 // The way in which the router chooses, as far as the config says it.

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "convert/facts/megatron_args.h"
+#include "convert/facts/rope_args.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
@@ -317,7 +318,8 @@ class ArgsComparison {
     // Tensors show it.
     if (n == "softmax_type") return found == "learnable" || expected == "learnable";
     // A factor of the windows' layers or of the others alone is not in the args.
-    if (n == "rotary_seq_len_interpolation_factor") return found == kNoValue;
+    if (n == "rotary_seq_len_interpolation_factor")
+      return found == kNoValue && !states_interpolation(model_, entries_);
     if (n == "no_rope_freq") return is_of_type("llama4") || is_of_type("exaone");
     if (n == "moe_apply_probs_on_input" || n == "moe_router_score_function") return is_of_type("llama4");
     return false;

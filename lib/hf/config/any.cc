@@ -57,7 +57,7 @@ void read_any(const ConfigFields& top, ModelConfig& m) {
   ConfigFields c = top.has("text_config") ? top.object("text_config") : top;
   read_text(c, m, {});
   if (c.has("intermediate_size")) m.text.ffn = c.size("intermediate_size");
-  m.text.swiglu = has_silu(c);
+  m.text.swiglu = is_silu(c);
   set_layers(m, layer_count(c, "num_hidden_layers"), {});
   if (c.has("kv_lora_rank")) read_latent(c, m);
   m.moe.experts = number_of_experts(c);

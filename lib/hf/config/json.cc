@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/items/dtype.h"
 #include "hf/config/any.h"
+#include "hf/config/entry_limits.h"
 #include "hf/config/fields.h"
 #include "hf/config/steps.h"
 #include "hf/config/usual_entries.h"
@@ -119,6 +120,8 @@ HfConfig read_hf_config(std::string_view text, bool shapes_only, const MapFile* 
   else
     read_any(top, config.model);
   config.run = read_run_entries(top);
+  config.run.doubts =
+      check_entry_limits(json, config.model.moe.experts, !config.family || top.has("auto_map"));
   if (map) refuse_unasked(*map, asked, config.family);
   return config;
 }

@@ -71,9 +71,9 @@ void read_text(const ConfigFields& c, ModelConfig& m, const HeadDefaults& defaul
   read_heads(c, defaults, m.text);
 }
 
-bool has_silu(const ConfigFields& c) {
-  const std::string name = c.text_or("hidden_act", "silu");
-  return name == "silu" || name == "swish";
+bool is_silu(const ConfigFields& c) {
+  const std::string activation = c.text_or("hidden_act", "silu");
+  return activation == "silu" || activation == "swish";
 }
 
 void set_layers(ModelConfig& m, i64 count, LayerSpec spec) {

@@ -34,8 +34,8 @@ void must_divide(const ConfigFields& c, std::string_view whole, i64 n, std::stri
 // Reads the vocabulary, the hidden size and the heads, which every decoder has. Throws kBadConfig for a
 // missing entry that has a fixed default.
 void read_text(const ConfigFields& c, ModelConfig& m, const HeadDefaults& defaults);
-// Whether the activation of the MLPs is SiLU, which has two names.
-bool has_silu(const ConfigFields& c);
+// Whether the activation of MLPs is SiLU, under either of its names; also where the config names none.
+bool is_silu(const ConfigFields& c);
 // Makes all layers of the model alike.
 void set_layers(ModelConfig& m, i64 count, LayerSpec spec);
 // Reads the number of MTP depths, at most `most`, under any of its spellings; each depth is a `layer`.

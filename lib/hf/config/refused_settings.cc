@@ -2,7 +2,6 @@
 #include "hf/config/refused_settings.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 
 #include "core/base/text.h"
@@ -13,32 +12,6 @@ namespace {
 
 // Model types whose class in transformers cuts the list itself, or has another one.
 constexpr std::string_view kOwnLists[] = {"deepseek_v4", "nemotron_h", "step3p5", "step3p7"};
-
-// The activations of transformers, by their names in configs.
-constexpr std::string_view kActivations[] = {"gelu",
-                                             "gelu_10",
-                                             "gelu_accurate",
-                                             "gelu_fast",
-                                             "gelu_new",
-                                             "gelu_python",
-                                             "gelu_python_tanh",
-                                             "gelu_pytorch_tanh",
-                                             "hardswish",
-                                             "laplace",
-                                             "leaky_relu",
-                                             "linear",
-                                             "mish",
-                                             "prelu",
-                                             "quick_gelu",
-                                             "relu",
-                                             "relu2",
-                                             "relu6",
-                                             "sigmoid",
-                                             "silu",
-                                             "sqrtsoftplus",
-                                             "swish",
-                                             "tanh",
-                                             "xielu"};
 
 std::optional<i64> number_in(const JsonValue& part, std::string_view key) {
   const JsonValue* value = part.find(key);
@@ -55,24 +28,12 @@ bool has_own_lists(const JsonValue& config, const JsonValue& part) {
          });
 }
 
-// A name that is almost one of them, such as "SILU", is not one.
-void add_activation(const JsonValue& config, const JsonValue& part, const char* front,
-                    std::vector<std::string>& out) {
-  const JsonValue* name = part.find("hidden_act");
-  if (!name || !name->is(JsonType::kString) || config.find("auto_map")) return;
-  if (const std::string& text = name->string("hidden_act");
-      std::ranges::find(kActivations, text) == std::end(kActivations))
-    out.push_back(cat("config.json has ", front, "hidden_act '", escaped(text),
-                      "', and transformers has no such activation: no class of it makes the model"));
-}
-
 void add_of(const JsonValue& config, const JsonValue& part, const char* front,
             std::vector<std::string>& out) {
   const std::optional<i64> rows = number_in(part, "vocab_size"), pad = number_in(part, "pad_token_id");
   if (rows && pad && *rows > 0 && (*pad >= *rows || *pad < -*rows))
     out.push_back(cat("config.json has ", front, "pad_token_id ", *pad, ", and the vocabulary has ", *rows,
                       " rows: most classes of transformers do not make such an embedding"));
-  add_activation(config, part, front, out);
   const std::optional<i64> layers = number_in(part, "num_hidden_layers");
   const JsonValue* types = part.find("layer_types");
   if (!layers || !types || !types->is(JsonType::kArray) || has_own_lists(config, part)) return;

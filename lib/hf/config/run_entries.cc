@@ -25,8 +25,11 @@ struct DefaultRope {
   std::string_view type{};  // "": no object
   double base = 0, factor = 0, beta_fast = 0, beta_slow = 0, mscale = 0, mscale_all_dim = 0;
   i64 original_positions = 0;
+  bool some_layers = false;  // layers with windows are never stretched
 };
 constexpr DefaultRope kDefaultRopes[] = {
+    {.model_type = "gemma3", .some_layers = true},
+    {.model_type = "gemma3n", .some_layers = true},
     {.model_type = "glm4", .percent = 0.5},
     {.model_type = "glm4_moe", .percent = 0.5},
     {.model_type = "glm4v_moe", .percent = 0.5},
@@ -68,15 +71,23 @@ void take_default(const DefaultRope& usual, RopeEntries& rope) {
   rope.mscale = usual.mscale, rope.mscale_all_dim = usual.mscale_all_dim;
 }
 
-// The first of the keys that the object has; 0 if there is none.
-double real_of(const ConfigFields& c, std::initializer_list<std::string_view> keys) {
+// The first of the keys that the object has.
+std::optional<double> real_of(const ConfigFields& c, std::initializer_list<std::string_view> keys) {
   for (std::string_view key : keys)
     if (c.has(key)) return c.real_or(key, 0);
-  return 0;
+  return std::nullopt;
 }
 
-// The entries of "rope_parameters" or "rope_scaling"; entries that the object lacks stay. An object for each
-// kind of layer says nothing here.
+// Notes the types of objects for kinds of layers, of which nothing else is read.
+void note_kinds(const JsonValue& object, RopeEntries& rope) {
+  for (const JsonMember& m : object.object("")) {
+    const JsonValue* type = m.value.find("rope_type");
+    if (type == nullptr || !type->is(JsonType::kString) || type->string("") == "default") continue;
+    rope.of_kinds.push_back(cat(escaped(m.name), ": ", escaped(type->string(""))));
+  }
+}
+
+// The entries of "rope_parameters" or "rope_scaling"; entries that the object lacks stay.
 void read_rope_object(const ConfigFields& c, RopeEntries& rope) {
   rope.base = c.real_or("rope_theta", rope.base);
   rope.percent = c.real_or("partial_rotary_factor", rope.percent);
@@ -87,6 +98,8 @@ void read_rope_object(const ConfigFields& c, RopeEntries& rope) {
   rope.beta_slow = c.real_or("beta_slow", rope.beta_slow);
   rope.mscale = c.real_or("mscale", rope.mscale);
   rope.mscale_all_dim = c.real_or("mscale_all_dim", rope.mscale_all_dim);
+  rope.low_freq_factor = c.real_or("low_freq_factor", rope.low_freq_factor);
+  rope.high_freq_factor = c.real_or("high_freq_factor", rope.high_freq_factor);
   rope.original_positions = c.count_or("original_max_position_embeddings", rope.original_positions);
   if (std::vector<i64> s = c.numbers_or_none("mrope_section"); !s.empty()) rope.sections = std::move(s);
 }
@@ -113,10 +126,12 @@ RopeEntries read_rope(const ConfigFields& c, std::string_view model_type) {
   for (const char* key : {"rope_scaling", "rope_parameters"})
     if (const JsonValue* how = c.find(key); how && how->is(JsonType::kObject)) {
       read_rope_object(c.object(key), rope);
+      note_kinds(*how, rope);
       said = true;
     }
   if (!said && !usual.type.empty()) take_default(usual, rope);
   if (rope.percent == 0) rope.percent = usual.percent;
+  rope.some_layers = usual.some_layers || c.has("rope_local_base_freq");
   return rope;
 }
 
@@ -131,14 +146,13 @@ RouterEntries read_router(const ConfigFields& c) {
   return router;
 }
 
-// The object of the language model, which may be in the object of the model that thinks.
+}  // namespace
+
 ConfigFields language_of(const ConfigFields& top) {
   for (std::string_view key : {"text_config", "llm_config"})
     if (top.has(key)) return top.object(key);
   return top.has("thinker_config") ? language_of(top.object("thinker_config")) : top;
 }
-
-}  // namespace
 
 RunEntries read_run_entries(const ConfigFields& top) {
   const ConfigFields c = language_of(top);
@@ -147,7 +161,8 @@ RunEntries read_run_entries(const ConfigFields& top) {
   if (run.positions == 0) run.positions = c.count_or("max_position_embeddings", 0);
   run.ffn = c.count_or("intermediate_size", 0);
   run.head_dim = c.count_or("head_dim", 0);
-  run.norm_epsilon = real_of(c, {"rms_norm_eps", "layer_norm_epsilon", "norm_eps", "layernorm_epsilon"});
+  run.norm_epsilon =
+      real_of(c, {"rms_norm_eps", "layer_norm_epsilon", "norm_eps", "layernorm_epsilon", "layer_norm_eps"});
   run.attention_dropout = c.real_or("attention_dropout", 0);
   run.hidden_dropout = c.real_or("hidden_dropout", 0);
   run.glu_limit = c.real_or("swiglu_limit", 0);

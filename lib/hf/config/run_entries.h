@@ -24,8 +24,12 @@ struct RopeEntries {
   double base = 0, percent = 0;  // percent: the share of a head that is rotated
   std::string type;              // "default", "llama3", "yarn", ...
   double factor = 0, beta_fast = 0, beta_slow = 0, mscale = 0, mscale_all_dim = 0;
+  double low_freq_factor = 0, high_freq_factor = 0;  // of "llama3"
   i64 original_positions = 0;
   std::vector<i64> sections;  // of a head: time, height, width
+  bool some_layers = false;   // the type is of those layers that have no windows
+  std::vector<std::string>
+      of_kinds;  // "full_attention: linear": types other than "default" of a kind of layer
 };
 
 // How the router chooses experts.
@@ -37,15 +41,20 @@ struct RouterEntries {
 
 // The entries of the language model.
 struct RunEntries {
-  i64 positions = 0;  // max_position_embeddings
-  i64 ffn = 0;        // intermediate_size, which models without dense layers state too
-  i64 head_dim = 0;   // head_dim, as the config gives it
-  double norm_epsilon = 0, attention_dropout = 0, hidden_dropout = 0;
-  double glu_limit = 0;  // activations of experts are clamped to it
+  i64 positions = 0;                   // max_position_embeddings
+  i64 ffn = 0;                         // intermediate_size, which models without dense layers state too
+  i64 head_dim = 0;                    // head_dim, as the config gives it
+  std::optional<double> norm_epsilon;  // 0 is a value
+  double attention_dropout = 0, hidden_dropout = 0;
+  double glu_limit = 0;    // activations of experts are clamped to it
   std::string activation;  // of MLPs, as the config names it; "" if it names none
   RopeEntries rope;
   RouterEntries router;
+  std::vector<std::string> doubts;  // sentences: check_entry_limits()
 };
+
+// The object of the language model, which may be in the object of the model that thinks; else `top`.
+ConfigFields language_of(const ConfigFields& top);
 
 // `top`: the whole config; entries in "text_config" come first, if there is one. Throws kBadConfig for an
 // entry of the wrong type.

@@ -91,7 +91,7 @@ void read_step(const ConfigFields& c, const ConfigStep& step, ModelConfig& m) {
     case Kind::kText:
       return read_text(c, m, step.heads);
     case Kind::kActivation:
-      m.text.swiglu = has_silu(c);
+      m.text.swiglu = is_silu(c);
       return;
     case Kind::kLayers:
       return set_layers(m, layer_count(c, "num_hidden_layers"), step.layer);

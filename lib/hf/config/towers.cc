@@ -103,7 +103,7 @@ void read_exaone4_5_vision(const ConfigFields& vision, ModelConfig& m) {
   t.kv_groups = c.size("num_key_value_heads");
   must_divide(c, "num_heads", t.heads, "num_key_value_heads", t.kv_groups);
   t.qkv_bias = t.proj_bias = t.gated_mlp = t.whole_groups = true;
-  t.swiglu = has_silu(c);
+  t.swiglu = is_silu(c);
   for (LayerSpec& layer : t.layers) layer.ffn = Ffn::kDense;
   VisionConfig& v = m.vision;
   v.in_channels = c.size("in_channels");

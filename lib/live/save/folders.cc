@@ -8,6 +8,7 @@
 #include "convert/dialects/fsdp/run.h"
 #include "convert/dialects/fsdp/write_facts.h"
 #include "convert/facts/megatron_args.h"
+#include "convert/facts/rope_args.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
@@ -112,8 +113,10 @@ class LiveFsdp final : public Target {
       : chunks_(model, keys, true) {
     FsdpRun setup = run_of(model);
     setup.fsdp.saved = true;
-    if (!setup.fsdp.saves_state_dict())
+    if (!setup.fsdp.saves_state_dict()) {
       write_fsdp_facts(facts_of_model(fsdp_args(model.map(), source.config.run, setup)), layout());
+      note_unsaid_rope(model.map().model(), source.config.run, notes);
+    }
     job = std::make_unique<ChunkJob>(save_job(model, keys, layout(), chunks_.plan.table_key));
     job_of_rank = true;
     if (model.world().rank() == 0) {

@@ -50,6 +50,7 @@ CASES = [
     ("qwen3_moe", "rotary_base", 77, None, VALUES),
     ("qwen3_moe", "rotary_percent", 0.5, "1", VALUES),
     ("qwen3_moe", "rotary_seq_len_interpolation_factor", 4, "None", VALUES),
+    ("linear", "rotary_seq_len_interpolation_factor", None, "2", VALUES),
     ("qwen3_moe", "use_rope_scaling", True, "False", VALUES),
     ("llama3", "use_rope_scaling", False, "True", VALUES),
     ("llama3", "rope_scaling_factor", 32.0, "8", VALUES),
@@ -101,8 +102,15 @@ DEFAULTS = {
     "qk_pos_emb_head_dim": 64, "v_head_dim": 128,
 }  # yapf: disable
 
+# Golden models with other rotary embeddings.
+STRETCHED = {
+    "yarn": ("deepseek_v3", {"rope_type": "yarn", "factor": 40.0, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 0.5,
+                             "original_max_position_embeddings": 4096}),
+    "linear": ("qwen3_moe", {"rope_type": "linear", "factor": 2.0}),
+}  # yapf: disable
+
 work = tempfile.TemporaryDirectory(prefix="mckpt_args_of_another_")
-models = Models("models", only=sorted({case[0] for case in CASES} - {"yarn", "ernie4_5_moe"}))
+models = Models("models", only=sorted({case[0] for case in CASES} - {"ernie4_5_moe", *STRETCHED}))
 families = Models("families", only=["ernie4_5_moe"])
 os.chdir(work.name)
 
@@ -114,16 +122,16 @@ def rank_file(folder):
 def run_of(model):
     """The folder of a run, made once, without the sums that find every change."""
     if not os.path.exists(model):
-        source = families.path(model) if model == "ernie4_5_moe" else models.path("deepseek_v3" if model == "yarn" else model)
-        if model == "yarn":
-            shutil.copytree(source, "yarn_model")
-            with open("yarn_model/config.json") as f:
+        golden, stretched = STRETCHED.get(model, (model, None))
+        source = families.path(model) if model == "ernie4_5_moe" else models.path(golden)
+        if stretched:
+            shutil.copytree(source, f"{model}_model")
+            with open(f"{model}_model/config.json") as f:
                 config = json.load(f)
-            stretched = {"rope_type": "yarn", "factor": 40.0, "beta_fast": 32, "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 0.5, "original_max_position_embeddings": 4096}
             config["rope_parameters"] = {**config.get("rope_parameters", {}), **stretched}
-            with open("yarn_model/config.json", "w") as f:
+            with open(f"{model}_model/config.json", "w") as f:
                 json.dump(config, f)
-            source = "yarn_model"
+            source = f"{model}_model"
         made = run_mckpt("convert", "to-pt", source, model, "--no-sync", "-q")
         expect(made.returncode == 0, f"{model}: {made.stderr}")
         os.remove(f"{model}/release/mckpt_manifest.json")
@@ -181,7 +189,7 @@ def judge(what, folder, name, value, of_config, kind):
 
 
 for model, name, value, of_config, kind in CASES:
-    judge(f"{model} {name} {value}", changed(model, {name: value}), name, 1 if value is None and "factor" in name else value, of_config, kind)
+    judge(f"{model} {name} {value}", changed(model, {name: value}), name, 1 if value is None and name.endswith("topk_scaling_factor") else value, of_config, kind)
 for name, newer, value, kind in NEWER:
     judge(newer, changed("qwen3_moe", {newer: value}, without=[name]), newer, value, None, kind)
 

@@ -268,6 +268,8 @@ bool check_model_folder(const Store& store, int threads, VerifyReport& report) {
     add_unlike(unlike_copies(model, threads), "", odd);
     if (std::string warning = map_warning(model); !warning.empty())
       odd.push_back({.code = Code::kContradiction, .message = std::move(warning), .warning = true});
+    for (const std::string& doubt : model.config.run.doubts)
+      odd.push_back({.code = Code::kBadConfig, .message = doubt, .warning = true});
     add_refused_settings(store.root(), store.opening(), odd);
     const Check::Status status = status_of(odd);
     report.add({.name = "model",

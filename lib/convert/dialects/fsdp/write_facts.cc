@@ -5,6 +5,7 @@
 #include "convert/dialects/fsdp/run.h"
 #include "convert/facts/kept_args.h"
 #include "convert/facts/megatron_args.h"
+#include "convert/facts/rope_args.h"
 #include "convert/facts/source_args.h"
 #include "core/base/name_hash.h"
 #include "core/base/text.h"
@@ -12,6 +13,7 @@
 #include "io/dcp/keys/key.h"
 #include "io/dcp/write/layout.h"
 #include "io/store/store.h"
+#include "mappings/model/expand.h"
 
 namespace mckpt::impl {
 namespace {
@@ -38,7 +40,10 @@ std::string new_args(std::string args, const FsdpResult& result, Notes& notes) {
 }
 
 void add_missing(RunFacts& facts, const FsdpResult& result, Notes& notes) {
-  if (result.made && !facts.has(FactKind::kArgs)) facts.add(FactKind::kArgs, pickle_args(*result.made));
+  if (result.made && !facts.has(FactKind::kArgs)) {
+    facts.add(FactKind::kArgs, pickle_args(*result.made));
+    note_unsaid_rope(result.made->map.model(), result.made->entries, notes);
+  }
   if (!facts.has(FactKind::kVersion)) facts.add(FactKind::kVersion, pickle_real(3.0));
   if (facts.has(FactKind::kIteration)) return;
   facts.add(FactKind::kIteration, pickle_integer(result.made_iteration));

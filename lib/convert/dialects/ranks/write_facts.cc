@@ -6,6 +6,7 @@
 
 #include "convert/facts/kept_args.h"
 #include "convert/facts/megatron_args.h"
+#include "convert/facts/rope_args.h"
 #include "convert/facts/source_args.h"
 #include "core/base/notes.h"
 #include "core/hybrid/spelled.h"
@@ -13,6 +14,7 @@
 #include "io/dcp/run/args.h"
 #include "io/pickle/write/copy.h"
 #include "io/pickle/write/writer.h"
+#include "mappings/model/expand.h"
 #include "mappings/model/respelling.h"
 
 namespace mckpt::impl {
@@ -60,7 +62,9 @@ std::string with_rank(std::string args, i64 rank) {
 RankPlan::WriteFront rank_front(const RunFacts& facts, const RanksResult& result, Notes& notes) {
   RunSetup of_args = result.run.run;
   of_args.params_dtype = type_of_args(result.run);
-  return [result, of_args, kept = args_of_facts(facts, result, notes)](PickleWriter& p, i64 rank) {
+  std::string of_source = args_of_facts(facts, result, notes);
+  if (of_source.empty()) note_unsaid_rope(result.map.model(), result.entries, notes);
+  return [result, of_args, kept = std::move(of_source)](PickleWriter& p, i64 rank) {
     const i64 iteration = result.iteration.value_or(0);
     p.text("args");
     if (!kept.empty())

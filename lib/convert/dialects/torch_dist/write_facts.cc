@@ -9,6 +9,7 @@
 
 #include "convert/facts/kept_args.h"
 #include "convert/facts/param_groups.h"
+#include "convert/facts/rope_args.h"
 #include "convert/facts/scalar.h"
 #include "convert/keys/key_table.h"
 #include "core/base/error.h"
@@ -74,6 +75,7 @@ std::string args_of(const RunFacts& facts, std::optional<i64> said, const TorchD
   const RunFact* own = facts.find(FactKind::kArgs);
   if (!own) {
     MegatronArgs made = result.made;
+    note_unsaid_rope(made.map.model(), made.entries, notes);
     made.iteration = result.iteration.value_or(said.value_or(0));
     return pickle_args(made);
   }

@@ -9,6 +9,7 @@
 #include "convert/dialects/fsdp/run.h"
 #include "convert/dialects/fsdp/write_facts.h"
 #include "convert/facts/megatron_args.h"
+#include "convert/facts/rope_args.h"
 #include "convert/jobs/chunk_jobs.h"
 #include "convert/keys/key_table.h"
 #include "convert/keys/stored_chunks.h"
@@ -74,8 +75,10 @@ FsdpTarget::FsdpTarget(const Opened& source, const HfToFsdpOptions& options)
     return layout.key(static_cast<i32>(k)).name.text;
   });
   const i64 iteration = options.iteration.value_or(0);
-  if (!run_.fsdp.saves_state_dict())
+  if (!run_.fsdp.saves_state_dict()) {
     write_fsdp_facts(facts_of_model(fsdp_args(map_, model.config.run, run_, iteration)), layout);
+    note_unsaid_rope(map_.model(), model.config.run, notes);
+  }
   job = std::make_unique<ChunkJob>(import_job(source.store(), keys_, chunks_));
   proof = import_proof(source.store(), keys_, chunks_, layout);
   proof.rule = [this](i64 target, i64) -> std::string_view {

@@ -119,11 +119,10 @@ class McoreOfModel final : public McoreTarget {
     note_constants(keys_, details);
     const HfModel& model = *source.model();
     WrittenFacts written;
-    finish(source, options, run_,
-           common_file({},
-                       {run_, keys_, torch_dist_args(map_, model.config.run, run_, ""), 0, options.iteration},
-                       written),
-           options.iteration);
+    std::string common = common_file(
+        {}, {run_, keys_, torch_dist_args(map_, model.config.run, run_, ""), 0, options.iteration}, written);
+    notes.append(written.notes);
+    finish(source, options, run_, std::move(common), options.iteration);
   }
 
  private:

@@ -9,6 +9,8 @@
 #include <map>
 #include <set>
 
+#include "convert/facts/rope_args.h"
+#include "core/base/notes.h"
 #include "core/base/text.h"
 #include "core/fsdp/grid.h"
 #include "io/dcp/run/args.h"
@@ -172,6 +174,16 @@ TEST(MegatronArgs, HaveWhatBridgeBuiltTheModelOf) {
     EXPECT_TRUE(row.used > 0 || !fields.contains(row.field)) << row.field << ": no golden run lacks it";
 }
 
+// A small model of a family with one more entry in its config; the entries of Llama and Qwen3-MoE.
+std::string tiny_config(std::string_view type, std::string_view entry) {
+  return cat(R"({"model_type": ")", type, R"(", "hidden_size": 8, "num_attention_heads": 2,
+    "num_key_value_heads": 2, "num_hidden_layers": 1, "intermediate_size": 16, "vocab_size": 32,
+    "num_experts": 4, "moe_intermediate_size": 8, "head_dim": 4, )",
+             entry, "}");
+}
+
+constexpr std::string_view kLinear = R"("rope_scaling": {"rope_type": "linear", "factor": 2.0})";
+
 TEST(MegatronArgs, AreThoseOfThePage) {
   std::set<std::string> documented, written;
   for (const auto& row : table_below("Fields that are written"))
@@ -185,7 +197,8 @@ TEST(MegatronArgs, AreThoseOfThePage) {
                   "mscale_all_dim": 0.5, "original_max_position_embeddings": 4096)");
   std::vector<Fields> all = {args_of_config(yarn), args_of_config(golden_config_text("llama3"), wide),
                              args_of_config(golden_config_text("llama3"), {}, 0),
-                             args_of_config(golden_config_text("ernie4_5_moe"))};
+                             args_of_config(golden_config_text("ernie4_5_moe")),
+                             args_of_config(tiny_config("llama", kLinear))};
   const GoldenJson runs = read_golden("golden/providers.json");
   for (const GoldenJson& run : runs.items()) all.push_back(args_of_config(config_of(run)));
   for (const Fields& args : all)
@@ -316,6 +329,75 @@ TEST(MegatronArgs, HaveTheNumbersOfTheConfig) {
   for (const Case& c : cases)
     EXPECT_EQ(written(args_of_config(golden_config_text(c.model)), c.field), c.value)
         << c.model << ": " << c.field;
+}
+
+TEST(MegatronArgs, SayWhatTheConfigSays) {
+  struct Case {
+    std::string_view entry;
+    const char *field, *value;
+  };
+  const Case cases[] = {
+      {R"("rms_norm_eps": 0)", "norm_epsilon", "0"},
+      {R"("rms_norm_eps": 0.0)", "norm_epsilon", "0"},
+      {R"("use_cache": true)", "norm_epsilon", "nothing"},
+      {R"("rope_theta": 0.5)", "rotary_base", "0.5"},
+      {R"("rope_theta": 10000.5)", "rotary_base", "10000.5"},
+      {R"("rope_theta": 10000.0)", "rotary_base", "10000"},
+      {kLinear, "rotary_seq_len_interpolation_factor", "2"},
+      {R"("rope_parameters": {"rope_type": "linear", "factor": 2.5})", "rotary_seq_len_interpolation_factor",
+       "2.5"},
+      {R"("rope_scaling": {"rope_type": "linear", "factor": 2}, "rope_local_base_freq": 10000)",
+       "rotary_seq_len_interpolation_factor", "nothing"},
+      {R"("rope_scaling": {"rope_type": "dynamic", "factor": 2})", "rotary_seq_len_interpolation_factor",
+       "nothing"},
+      {R"("hidden_act": "swish")", "swiglu", "true"},
+      {R"("hidden_act": "gelu")", "swiglu", "false"},
+  };
+  for (const Case& c : cases)
+    EXPECT_EQ(written(args_of_config(tiny_config("llama", c.entry)), c.field), c.value) << c.entry;
+}
+
+std::vector<std::string> unsaid_of(const std::string& config) {
+  const HfConfig c = read_hf_config(config);
+  Notes notes;
+  note_unsaid_rope(c.model, c.run, notes);
+  std::vector<std::string> out;
+  for (const Note& n : notes)
+    out.push_back(cat(n.kind == Note::Kind::kWarning ? "warning " : "note ", n.text));
+  return out;
+}
+
+// Every way of stretching is in the args or in a note.
+TEST(MegatronArgs, NoteTheStretchingThatTheyCannotSay) {
+  auto unsaid = [](std::string_view rope) { return unsaid_of(tiny_config("qwen3_moe", rope)); };
+  for (const char* type : {"dynamic", "longrope", "su", "proportional"})
+    EXPECT_EQ(
+        unsaid(cat(R"("rope_scaling": {"type": ")", type, R"(", "factor": 2})")),
+        std::vector<std::string>{cat("warning the args do not say how the rotary embeddings are stretched: "
+                                     "Megatron has no argument for the type ",
+                                     type, ", and computes without it")});
+  for (const char* type : {"default", "linear", "yarn", "llama3", "mrope"})
+    EXPECT_EQ(unsaid(cat(R"("rope_scaling": {"type": ")", type, R"(", "factor": 2})")),
+              std::vector<std::string>{});
+  EXPECT_EQ(unsaid(R"("rope_scaling": {"type": "llama3", "factor": 2, "low_freq_factor": 1.0,
+      "high_freq_factor": 5.0, "original_max_position_embeddings": 8192})"),
+            std::vector<std::string>{"warning the args do not say high_freq_factor 5 of rotary embeddings: "
+                                     "Megatron computes with 4"});
+  EXPECT_EQ(unsaid(R"("rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8}})"),
+            std::vector<std::string>{
+                "note the args do not say how the rotary embeddings of kinds of layers are stretched "
+                "(full_attention: linear): Megatron has arguments for all layers together"});
+  EXPECT_EQ(unsaid(R"("rope_scaling": {"type": "linear", "factor": 8}, "rope_local_base_freq": 10000)"),
+            std::vector<std::string>{
+                "note the args do not say how the rotary embeddings of layers without windows are stretched "
+                "(linear): Megatron has arguments for all layers together"});
+  for (const char* golden : {"gpt_oss", "deepseek_v3", "qwen3_vl_moe", "nemotron_h"})
+    EXPECT_EQ(unsaid_of(golden_config_text(golden)), std::vector<std::string>{}) << golden;
+  std::string latent = golden_config_text("deepseek_v3");
+  const std::string plain = R"("rope_type": "default")";
+  latent.replace(latent.find(plain), plain.size(), R"("rope_type": "linear", "factor": 2)");
+  ASSERT_EQ(unsaid_of(latent).size(), 1u);
+  EXPECT_NE(unsaid_of(latent)[0].find("the type linear of latent attention"), std::string::npos);
 }
 
 // A run computes the rows of the vocabulary: its tokens, rounded up to a multiple of the divisor times the

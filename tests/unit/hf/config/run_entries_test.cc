@@ -26,7 +26,7 @@ TEST(RunEntries, AreThoseOfTransformers4) {
   EXPECT_EQ(run.rope.factor, 40);
   EXPECT_EQ(run.rope.mscale, 1);
   EXPECT_EQ(run.rope.original_positions, 4096);
-  EXPECT_EQ(run.norm_epsilon, 1e-5);
+  EXPECT_EQ(run.norm_epsilon.value_or(-1), 1e-5);
   EXPECT_EQ(run.positions, 163840);
   EXPECT_EQ(run.router.top_experts, 8);
   EXPECT_EQ(run.router.groups, 8);
@@ -121,9 +121,24 @@ TEST(RunEntries, MayBeMissing) {
     RunEntries run = entries_of(text);
     EXPECT_EQ(run.rope.base, 0);
     EXPECT_EQ(run.rope.type, "");
-    EXPECT_EQ(run.norm_epsilon, 0);
+    EXPECT_FALSE(run.norm_epsilon.has_value());
     EXPECT_EQ(run.router.top_experts, 0);
   }
+}
+
+TEST(RunEntries, TellZeroFromNothing) {
+  EXPECT_EQ(entries_of(R"({"rms_norm_eps": 0})").norm_epsilon.value_or(-1), 0);
+  EXPECT_EQ(entries_of(R"({"rms_norm_eps": null, "layer_norm_eps": 0.5})").norm_epsilon.value_or(-1), 0.5);
+}
+
+TEST(RunEntries, NoteTheTypesOfKindsOfLayers) {
+  const RopeEntries rope = entries_of(R"({"model_type": "gemma3_text", "rope_parameters": {"full_attention":
+    {"rope_type": "linear", "factor": 8}, "sliding_attention": {"rope_type": "default"}}})")
+                               .rope;
+  EXPECT_EQ(rope.of_kinds, std::vector<std::string>{"full_attention: linear"});
+  EXPECT_TRUE(rope.some_layers);
+  EXPECT_TRUE(entries_of(R"({"rope_local_base_freq": 10000})").rope.some_layers);
+  EXPECT_FALSE(entries_of("{}").rope.some_layers);
 }
 
 TEST(RunEntries, OfAnotherTypeAreRefused) {

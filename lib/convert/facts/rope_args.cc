@@ -1,0 +1,105 @@
+// One table of the types; what is unsaid of each follows from it.
+#include "convert/facts/rope_args.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "core/base/notes.h"
+#include "core/base/text.h"
+#include "hf/config/run_entries.h"
+#include "mappings/config.h"
+
+namespace mckpt::impl {
+
+bool is_rotary(const ModelConfig& m) { return m.mamba.heads == 0; }
+
+Stretching stretching_of(const ModelConfig& m, const RopeEntries& rope) {
+  // "mrope" and the like say which sections of a head have which positions.
+  constexpr std::string_view kPlain[] = {"", "default", "mrope", "ernie_3d"};
+  if (std::ranges::find(kPlain, rope.type) != std::end(kPlain)) return Stretching::kNone;
+  if (m.mla.kv_lora > 0) return rope.type == "yarn" ? Stretching::kLatentYarn : Stretching::kUnsaid;
+  if (rope.type == "yarn") return Stretching::kYarn;
+  if (rope.some_layers) return Stretching::kUnsaid;
+  if (rope.type == "llama3") return Stretching::kLlama3;
+  return rope.type == "linear" && rope.factor > 0 ? Stretching::kLinear : Stretching::kUnsaid;
+}
+
+// Megatron has fields of their own for latent attention, which is stretched by default.
+std::vector<ArgField> stretching_fields(const ModelConfig& model, const RopeEntries& rope) {
+  const Stretching how = stretching_of(model, rope);
+  std::vector<ArgField> out;
+  auto add = [&](std::string_view name, double value) {
+    if (value != 0) out.push_back({name, value});
+  };
+  auto add_size = [&](std::string_view name, i64 value) {
+    if (value > 0) out.push_back({name, value});
+  };
+  if (model.mla.kv_lora > 0)
+    out.push_back({"rope_type", std::string(how == Stretching::kLatentYarn ? "yarn" : "rope")});
+  switch (how) {
+    case Stretching::kNone:
+    case Stretching::kUnsaid:
+      break;
+    case Stretching::kLatentYarn:
+      add("rotary_scaling_factor", rope.factor);
+      add_size("original_max_position_embeddings", rope.original_positions);
+      add("beta_fast", rope.beta_fast);
+      add("beta_slow", rope.beta_slow);
+      add("mscale", rope.mscale);
+      add("mscale_all_dim", rope.mscale_all_dim);
+      break;
+    case Stretching::kYarn:
+      add("yarn_rotary_scaling_factor", rope.factor);
+      add_size("yarn_original_max_position_embeddings", rope.original_positions);
+      add("yarn_beta_fast", rope.beta_fast);
+      add("yarn_beta_slow", rope.beta_slow);
+      break;
+    case Stretching::kLlama3:
+      out.push_back({"use_rope_scaling", true});
+      add("rope_scaling_factor", rope.factor);
+      break;
+    case Stretching::kLinear:
+      out.push_back({"rotary_seq_len_interpolation_factor", number_value(rope.factor)});
+  }
+  return out;
+}
+
+ArgField::Value number_value(double value) {
+  if (std::abs(value) < 9e18 && value == std::trunc(value)) return static_cast<i64>(value);
+  return value;
+}
+
+bool states_interpolation(const ModelConfig& model, const RunEntries& entries) {
+  return is_rotary(model) && stretching_of(model, entries.rope) == Stretching::kLinear;
+}
+
+void note_unsaid_rope(const ModelConfig& model, const RunEntries& entries, Notes& notes) {
+  const RopeEntries& rope = entries.rope;
+  if (!is_rotary(model)) return;
+  if (!rope.of_kinds.empty())
+    notes.note(cat("the args do not say how the rotary embeddings of kinds of layers are stretched (",
+                   listed(rope.of_kinds), "): Megatron has arguments for all layers together"));
+  const Stretching how = stretching_of(model, rope);
+  if (how == Stretching::kUnsaid && rope.some_layers)
+    notes.note(cat("the args do not say how the rotary embeddings of layers without windows are stretched (",
+                   escaped(rope.type), "): Megatron has arguments for all layers together"));
+  else if (how == Stretching::kUnsaid)
+    notes.warn(cat(
+        "the args do not say how the rotary embeddings are stretched: Megatron has no argument for the type ",
+        escaped(rope.type), model.mla.kv_lora > 0 ? " of latent attention" : "",
+        ", and computes without it"));
+  if (how != Stretching::kLlama3) return;
+  auto check = [&](std::string_view key, double said, double megatron) {
+    if (said > 0 && said != megatron)
+      notes.warn(cat("the args do not say ", key, " ", said, " of rotary embeddings: Megatron computes with ",
+                     megatron));
+  };
+  check("low_freq_factor", rope.low_freq_factor, 1);
+  check("high_freq_factor", rope.high_freq_factor, 4);
+  check("original_max_position_embeddings", static_cast<double>(rope.original_positions), 8192);
+}
+
+}  // namespace mckpt::impl

@@ -1,0 +1,192 @@
+// A table for each kind of limit: numbers, words, and entries that are null. Words are looked for in all
+// parts of the config, because transformers makes all parts; numbers in the part of the language model and in
+// its objects of rotary embeddings.
+#include "hf/config/entry_limits.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "hf/config/fields.h"
+#include "hf/config/run_entries.h"
+#include "io/json/json.h"
+
+namespace mckpt::impl {
+namespace {
+
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+constexpr const char* kRopeObjects[] = {"rope_scaling", "rope_parameters"};
+
+// `expected`: the limits, as messages say them.
+struct NumberLimit {
+  std::string_view key;
+  double least;
+  bool above_least;  // the least itself is out of the limits
+  double most;
+  std::string_view expected;
+};
+constexpr NumberLimit kNumberLimits[] = {
+    {"rms_norm_eps", 0, false, kNoLimit, "0 or more"},
+    {"layer_norm_epsilon", 0, false, kNoLimit, "0 or more"},
+    {"norm_eps", 0, false, kNoLimit, "0 or more"},
+    {"layernorm_epsilon", 0, false, kNoLimit, "0 or more"},
+    {"layer_norm_eps", 0, false, kNoLimit, "0 or more"},
+    {"attention_dropout", 0, false, 1, "0 to 1"},
+    {"hidden_dropout", 0, false, 1, "0 to 1"},
+    {"rope_theta", 0, true, kNoLimit, "a positive number"},
+    {"partial_rotary_factor", 0, true, 1, "more than 0, at most 1"},
+};
+// The entries of objects of rotary embeddings.
+constexpr NumberLimit kRopeLimits[] = {
+    {"rope_theta", 0, true, kNoLimit, "a positive number"},
+    {"partial_rotary_factor", 0, true, 1, "more than 0, at most 1"},
+    {"factor", 0, true, kNoLimit, "a positive number"},
+};
+
+// The names of activations and ways of stretching in any release of transformers.
+constexpr std::string_view kActivations[] = {
+    "gelu",       "gelu_10", "gelu_accurate", "gelu_fast", "gelu_new", "gelu_python", "gelu_python_tanh",
+    "hardswish",  "laplace", "leaky_relu",    "linear",    "mish",     "prelu",       "gelu_pytorch_tanh",
+    "quick_gelu", "relu",    "relu2",         "relu6",     "sigmoid",  "silu",        "sqrtsoftplus",
+    "swish",      "tanh",    "xielu"};
+// "su" is an older word for "longrope", "mrope", "ernie_3d" and "xdrope" are words for sections of a head,
+// "deepseek_yarn" is Sarvam's word for "yarn".
+constexpr std::string_view kRopeTypes[] = {"default",  "linear",       "dynamic",      "yarn", "longrope",
+                                           "llama3",   "proportional", "axial",        "su",   "mrope",
+                                           "ernie_3d", "xdrope",       "deepseek_yarn"};
+
+struct WordLimit {
+  std::string_view key, expected;
+  std::span<const std::string_view> words;
+};
+constexpr std::string_view kAnActivation = "an activation of transformers, such as silu or gelu_pytorch_tanh",
+                           kARopeType = "a type of transformers, such as default, linear, yarn or llama3";
+constexpr WordLimit kActivationWords[] = {{"hidden_act", kAnActivation, kActivations},
+                                          {"mlp_hidden_act", kAnActivation, kActivations},
+                                          {"hidden_activation", kAnActivation, kActivations},
+                                          {"activation_function", kAnActivation, kActivations}};
+constexpr WordLimit kRopeWords[] = {{"rope_type", kARopeType, kRopeTypes}, {"type", kARopeType, kRopeTypes}};
+
+// An entry that is null where none of the others is there. `read_as`: what is made of it. `null_in`: fronts
+// of the model types whose class takes null.
+struct NullEntry {
+  std::string_view key;
+  std::initializer_list<std::string_view> others;
+  std::string_view read_as;
+  std::initializer_list<std::string_view> null_in = {};
+  bool of_experts = false;  // says something only of models with experts
+};
+constexpr std::string_view kNoEpsilon = "not written into args, where Megatron has 1e-05",
+                           kNoBase = "not written into args, where Megatron has 10000",
+                           kNoTop = "not written into args, where Megatron has 2";
+const NullEntry kNullEntries[] = {
+    {"rms_norm_eps", {"layer_norm_epsilon", "norm_eps", "layernorm_epsilon", "layer_norm_eps"}, kNoEpsilon},
+    {"layer_norm_epsilon", {"rms_norm_eps", "norm_eps", "layernorm_epsilon", "layer_norm_eps"}, kNoEpsilon},
+    {"norm_eps", {"rms_norm_eps", "layer_norm_epsilon", "layernorm_epsilon", "layer_norm_eps"}, kNoEpsilon},
+    {"hidden_act", {"mlp_hidden_act", "hidden_activation", "activation_function"}, "read as not given"},
+    {"rope_theta", {"rope_parameters", "rope_scaling"}, kNoBase},
+    {"tie_word_embeddings", {}, "read as false", {"gemma3", "gemma4", "t5gemma2"}},
+    {"attention_bias", {}, "read as false", {"gemma4"}},
+    {"mlp_bias", {}, "read as false"},
+    {"num_experts_per_tok", {"top_k_experts", "moe_top_k"}, kNoTop, {}, true},
+};
+
+void check_number(const ConfigFields& c, const NumberLimit& limit, const JsonValue& value) {
+  if (!value.is(JsonType::kNumber)) return;  // who reads the entry judges its type
+  const double n = value.real(limit.key);
+  const bool low = limit.above_least ? !(n > limit.least) : !(n >= limit.least);
+  if (low || n > limit.most)
+    throw c.error(limit.key, "is out of range").expected(limit.expected).found(value.summary());
+}
+
+// A number, or a list with one for each layer.
+void check_numbers(const ConfigFields& c, std::span<const NumberLimit> limits) {
+  for (const NumberLimit& limit : limits) {
+    const JsonValue* value = c.find(limit.key);
+    if (value == nullptr) continue;
+    check_number(c, limit, *value);
+    if (!value->is(JsonType::kArray)) continue;
+    const JsonValue::Array& list = value->array(limit.key);
+    if (list.empty()) throw c.error(limit.key, "is empty").expected(limit.expected).found("an empty list");
+    for (const JsonValue& item : list) check_number(c, limit, item);
+  }
+}
+
+void check_words(const ConfigFields& c, std::span<const WordLimit> limits, bool own_code,
+                 std::vector<std::string>& doubts) {
+  for (const WordLimit& limit : limits) {
+    const JsonValue* value = c.find(limit.key);
+    if (value == nullptr || !value->is(JsonType::kString)) continue;
+    const std::string& word = value->string(limit.key);
+    if (std::ranges::find(limit.words, word) != limit.words.end()) continue;
+    if (own_code) {
+      doubts.push_back(cat("config.json has ", c.key(limit.key), " ", escaped(word),
+                           ", which transformers does not know: args do not say it"));
+      continue;
+    }
+    Error e =
+        c.error(limit.key, "is not known").expected(limit.expected).found(cat("\"", escaped(word), "\""));
+    if (std::string_view near = nearest(word, limit.words); !near.empty())
+      e.help(cat("did you mean '", near, "'?"));
+    throw e;
+  }
+}
+
+// The object of rotary embeddings, or the objects in it: one for each kind of layer.
+void check_rope(const ConfigFields& c, const JsonValue& object, bool own_code,
+                std::vector<std::string>& doubts) {
+  check_numbers(c, kRopeLimits);
+  check_words(c, kRopeWords, own_code, doubts);
+  for (const JsonMember& m : object.object(""))
+    if (m.value.is(JsonType::kObject)) check_rope(c.object(m.name), m.value, own_code, doubts);
+}
+
+// Activations of this object and of all objects in it.
+void check_activations(const ConfigFields& c, const JsonValue& object, bool own_code,
+                       std::vector<std::string>& doubts) {
+  check_words(c, kActivationWords, own_code, doubts);
+  for (const JsonMember& m : object.object(""))
+    if (m.value.is(JsonType::kObject)) check_activations(c.object(m.name), m.value, own_code, doubts);
+}
+
+// The first of the keys is the one that is read.
+void check_experts_of_token(const ConfigFields& c, i64 experts) {
+  for (std::string_view key : {"num_experts_per_tok", "top_k_experts", "moe_top_k"}) {
+    const JsonValue* value = c.find(key);
+    if (value == nullptr) continue;
+    const std::string expected = cat("1 to ", experts, ", the number of experts");
+    return check_number(c, {key, 1, false, static_cast<double>(experts), expected}, *value);
+  }
+}
+
+void doubt_nulls(const ConfigFields& c, i64 experts, std::vector<std::string>& doubts) {
+  const std::string type = c.text_or("model_type", "");
+  for (const NullEntry& entry : kNullEntries) {
+    if (!c.is_null(entry.key) || c.has_any(entry.others) || (entry.of_experts && experts == 0)) continue;
+    const bool may_be_null =
+        std::ranges::any_of(entry.null_in, [&](std::string_view front) { return type.starts_with(front); });
+    if (!may_be_null)
+      doubts.push_back(cat("config.json has ", c.key(entry.key),
+                           " null, which transformers 5 refuses: it is ", entry.read_as));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> check_entry_limits(const JsonValue& config, i64 experts, bool own_code) {
+  const ConfigFields top(config, ""), c = language_of(top);
+  std::vector<std::string> doubts;
+  check_activations(top, config, own_code, doubts);
+  check_numbers(c, kNumberLimits);
+  for (const char* key : kRopeObjects)
+    if (const JsonValue* rope = c.find(key); rope && rope->is(JsonType::kObject))
+      check_rope(c.object(key), *rope, own_code, doubts);
+  if (experts > 0) check_experts_of_token(c, experts);
+  if (!own_code) doubt_nulls(c, experts, doubts);
+  return doubts;
+}
+
+}  // namespace mckpt::impl
