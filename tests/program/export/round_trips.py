@@ -53,7 +53,7 @@ def round_trip(model, grid, dtype, shard):
         run = run_mckpt(
             "convert", "hf-to-fsdp", source, checkpoint, "--vocab-size", "auto", "--dtype", dtype, "--no-sync", "-q", "-j1", *grid.split()
         )
-        outcomes[run.stderr.split("]")[0] or "converted"] += 1
+        outcomes[run.stderr.split("]")[0] if run.returncode else "converted"] += 1
         if run.returncode:
             return
         mckpt("export", checkpoint, back, "--no-sync", "--max-shard-size", shard)

@@ -59,8 +59,8 @@ for name, change, word in (("pad", {"pad_token_id": VOCABULARY}, f"pad_token_id 
                            ("negative", {"pad_token_id": -1}, None), ("none", {"pad_token_id": None}, None),
                            ("types", {"layer_types": ["full_attention"] * (LAYERS + 1)}, f"num_hidden_layers is {LAYERS}"),
                            ("code", {"layer_types": ["full_attention"] * (LAYERS + 1), "auto_map": {}}, None),
-                           ("act", {"hidden_act": "SILU"}, "hidden_act 'SILU'"), ("swish", {"hidden_act": "swish"}, None),
-                           ("own_act", {"hidden_act": "own", "auto_map": {}}, None),
+                           ("act", {"hidden_act": "SILU"}, "'hidden_act' is not known"), ("swish", {"hidden_act": "swish"}, None),
+                           ("own_act", {"hidden_act": "own", "auto_map": {}}, "hidden_act own, which transformers does not know"),
                            ("all", {"layer_types": ["full_attention"] * LAYERS}, None)):
     changed = folder_of(name, {**CONFIG, **change})
     shutil.copy(path("m.safetensors"), path(name, "model.safetensors"))
