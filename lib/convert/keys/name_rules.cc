@@ -32,17 +32,24 @@ std::vector<std::string_view> modules_around(std::string_view parameter) {
 
 }  // namespace
 
-std::optional<std::size_t> idle_glob(std::span<const std::string_view> globs, i64 names,
-                                     const std::function<std::string_view(i64)>& name) {
-  std::vector<bool> decides(globs.size());
+std::optional<std::size_t> shadowed_glob(std::span<const std::string_view> globs, i64 names,
+                                         const std::function<std::string_view(i64)>& name) {
+  const std::size_t count = globs.size();
+  std::vector<i64> matched(count);
+  std::vector<std::vector<i64>> both(count, std::vector<i64>(count));  // names that two globs match
   for (i64 i = 0; i < names; i++) {
-    auto first =
-        std::ranges::find_if(globs, [&](std::string_view glob) { return glob_match(glob, name(i)); });
-    if (first != globs.end()) decides[static_cast<std::size_t>(first - globs.begin())] = true;
+    std::vector<std::size_t> of_name;
+    for (std::size_t g = 0; g < count; g++)
+      if (glob_match(globs[g], name(i))) of_name.push_back(g);
+    for (std::size_t g : of_name) {
+      matched[g]++;
+      for (std::size_t other : of_name) both[g][other]++;
+    }
   }
-  auto idle = std::ranges::find(decides, false);
-  if (idle == decides.end()) return std::nullopt;
-  return static_cast<std::size_t>(idle - decides.begin());
+  for (std::size_t g = 0; g < count; g++)
+    for (std::size_t front = 0; front < g; front++)
+      if (globs[front] == globs[g] || (both[g][front] == matched[g] && matched[front] > matched[g])) return g;
+  return std::nullopt;
 }
 
 std::optional<DType> DtypeRules::of(std::string_view name) const {
@@ -62,10 +69,11 @@ void DtypeRules::refuse_unmatched(i64 names, const std::function<std::string_vie
   for (const Rule& rule : rules_) refuse_unmatched_glob("dtype_rule", rule.glob, names, name);
   std::vector<std::string_view> globs;
   for (const Rule& rule : rules_) globs.insert(globs.begin(), rule.glob);
-  const std::optional<std::size_t> idle = idle_glob(globs, names, name);
-  if (!idle) return;
-  const Rule& rule = rules_[rules_.size() - 1 - *idle];
-  throw Error(Code::kNoSuchTensor, "`dtype_rule`: later rules decide about every name that this rule matches")
+  const std::optional<std::size_t> shadowed = shadowed_glob(globs, names, name);
+  if (!shadowed) return;
+  const Rule& rule = rules_[rules_.size() - 1 - *shadowed];
+  throw Error(Code::kNoSuchTensor,
+              "`dtype_rule`: a later rule decides about every name that this rule matches")
       .found(cat(escaped(rule.glob), "=", dtype_name(rule.type)))
       .note("of several rules that match a name, the last decides")
       .help("give general rules first and exceptions after them, or leave the rule out");

@@ -4,7 +4,7 @@
 //   not trained     language_model.embedding.*, or "none"         FrozenNames
 //   FSDP units      blocks.*, of a model without a table          UnitModules
 //
-// A rule that matches no name, or whose names all belong to other rules, is an error, not a rule without
+// A rule that matches no name, or whose names a more general rule takes, is an error, not a rule without
 // effect: it is usually a mistyped name, or a list in the wrong order.
 #pragma once
 
@@ -22,10 +22,11 @@ namespace mckpt::impl {
 enum class DType : u8;
 struct ModelParameter;
 
-// The number of the first glob that decides about none of the `names` names; nothing if each decides about
-// one. Where several match a name, the one in front decides.
-std::optional<std::size_t> idle_glob(std::span<const std::string_view> globs, i64 names,
-                                     const std::function<std::string_view(i64)>& name);
+// The number of the first glob that a more general one in front of it leaves nothing to decide about, or the
+// same one again; nothing if there is none. Where several match a name, the one in front decides. A general
+// glob behind exceptions that happen to leave it no name is right.
+std::optional<std::size_t> shadowed_glob(std::span<const std::string_view> globs, i64 names,
+                                         const std::function<std::string_view(i64)>& name);
 
 // The data types of tensors by their names, as a list of rules of which the last that matches decides. A
 // value; all functions but add() are const and thread-safe.
@@ -36,7 +37,7 @@ class DtypeRules {
   std::string text() const;  // " GLOB=float32 ...", for people and for comparing two lists
   // The type that the last matching rule gives; nothing if none matches.
   std::optional<DType> of(std::string_view name) const;
-  // Throws kNoSuchTensor for a rule that matches none of the names, or decides the type of none.
+  // Throws kNoSuchTensor for a rule that matches none of the names, or is shadowed by another.
   void refuse_unmatched(i64 names, const std::function<std::string_view(i64)>& name) const;
 
  private:

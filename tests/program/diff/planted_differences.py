@@ -191,11 +191,12 @@ def trained(a):
     for options, status in ((["--rtol", "0.2"], 0), (["--max-ulp", "20"], 0), (["--rtol", "1e-4"], 1),
                             (["--tol-rule", "*.gate_proj.weight=rtol:1", "--tol-rule", "*=ulp:30"], 0),
                             (["--tol-rule", "*=ulp:30", "--tol-rule", "*.gate_proj.weight=rtol:1"], 1),
+                            (["*.gate_proj.weight", "--tol-rule", "*.gate_proj.weight=rtol:1", "--tol-rule", "*=ulp:30"], 0),
                             (["--tol-rule", "*.gate_proj.weight=rtol:1"], 1), (["--tol-rule", "nothing=ulp:1"], 1), (["--tol-rule", "ulp:1"], 2)):
         result = run_mckpt("diff", "a.safetensors", "b.safetensors", "-q", *options)
         expect((result.returncode, result.stdout) == (status, ""), f"{options}: exit status {result.returncode}: {result.stderr}")
     idle = run_mckpt("diff", "a.safetensors", "b.safetensors", "--tol-rule", "*=ulp:30", "--tol-rule", "*.gate_proj.weight=rtol:1").stderr
-    expect("rules before it decide about every tensor that it matches" in idle and "found    '*.gate_proj.weight'" in idle, idle)
+    expect("a rule before it decides about every tensor that it matches" in idle and "found    '*.gate_proj.weight'" in idle, idle)
     equal = run_mckpt("diff", "a.safetensors", "b.safetensors", "--only", "equal").stdout.split()
     expect(equal == [n for n in ["model.embed_tokens.weight"] + [f"model.layers.{i}.input_layernorm.weight" for i in range(LAYERS)] + ["model.norm.weight"]], f"{equal}")
 

@@ -165,12 +165,12 @@ void refuse_unmatched(const ToleranceRules& within, const std::vector<std::strin
           .found(cat("'", escaped(rule.glob), "'"));
   std::vector<std::string_view> globs;
   for (const ToleranceRules::Rule& rule : within.rules) globs.push_back(rule.glob);
-  if (std::optional<std::size_t> idle =
-          idle_glob(globs, std::ssize(names), [&](i64 i) -> std::string_view { return names[i]; }))
+  if (std::optional<std::size_t> shadowed =
+          shadowed_glob(globs, std::ssize(names), [&](i64 i) -> std::string_view { return names[i]; }))
     throw Error(
         Code::kNoSuchTensor,
-        "a rule for tolerances has no effect: rules before it decide about every tensor that it matches")
-        .found(cat("'", escaped(globs[*idle]), "'"))
+        "a rule for tolerances has no effect: a rule before it decides about every tensor that it matches")
+        .found(cat("'", escaped(globs[*shadowed]), "'"))
         .note("of several rules that match a name, the first decides")
         .help("give exceptions first and general rules after them, or leave the rule out");
 }

@@ -64,7 +64,7 @@ for as in megatron fsdp; do
   unmatched --as $as --dtype-rule 'nothing*=fp32'
   # Where two rules match a name the last decides, so an exception in front has no effect.
   expect 1 "$mckpt" ls model --as $as --dtype-rule '*fc1*=fp32' --dtype-rule '*=fp16'
-  has err "later rules decide about every name that this rule matches"
+  has err "a later rule decides about every name that this rule matches"
   has err "fc1*=float32"
   expect 0 "$mckpt" ls model --as $as --dtype-rule '*=fp16' --dtype-rule '*fc1*=fp32'
   # A glob that matches only on another rank does match.
