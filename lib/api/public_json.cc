@@ -42,12 +42,13 @@ void put(JsonWriter& json, const std::string& text) { json.value(text); }
 
 void put(JsonWriter& json, const mckpt::Finding& f) {
   json.begin_object().field("code", f.code).field("warning", f.warning).field("tensor", f.tensor);
-  json.field("file", f.file).field("offset", f.offset).field("rank", f.rank);
+  path_field(json, "file", f.file).field("offset", f.offset).field("rank", f.rank);
   json.field("message", f.message).field("help", f.help).end_object();
 }
 
 void put(JsonWriter& json, const mckpt::Object& o) {
-  json.begin_object().field("name", o.name).field("file", o.file).field("summary", o.summary).end_object();
+  json.begin_object().field("name", o.name);
+  path_field(json, "file", o.file).field("summary", o.summary).end_object();
 }
 
 void put(JsonWriter& json, const mckpt::TensorChunk& c) {

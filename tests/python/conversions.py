@@ -206,6 +206,9 @@ class Conversions(unittest.TestCase):
                 self.assertTrue(repr(ckpt).encode())
                 name = next(iter(ckpt))
                 self.assertTrue(all(os.fsencode(chunk.file) for chunk in ckpt[name].chunks()))
+            checked, compared = mckpt.verify(out, progress=False), mckpt.diff(out, out, progress=False)
+            for answer in (checked, compared):
+                self.assertTrue((repr(answer) + str(answer) + answer._repr_html_()).encode())
             with self.assertRaises(mckpt.Error) as raised:
                 mckpt.open(out + b"/nothing")
             self.assertEqual(os.fsencode(raised.exception.file), out + b"/nothing")

@@ -17,8 +17,8 @@
  *
  * Functions that end in _json return one JSON object. Its keys are the fields of the C++ structs, in their order;
  * what is not known is null, "" or -1, as in the struct. Bytes that are not UTF-8 are U+FFFD; in paths (path, sources,
- * output, file of an error and of a chunk) each is the escape of a lone surrogate, "\udcff" for 0xff, as Python has it in
- * names of files. */
+ * output, file of an error, a finding, an object and a chunk) each is the escape of a lone surrogate, "\udcff" for 0xff,
+ * as Python has it in names of files. */
 #pragma once
 
 #include "mckpt/c_base.h"

@@ -18,13 +18,14 @@ bool is_rotary(const ModelConfig& m) { return m.mamba.heads == 0; }
 
 Stretching stretching_of(const ModelConfig& m, const RopeEntries& rope) {
   // "mrope" and the like say which sections of a head have which positions.
-  constexpr std::string_view kPlain[] = {"", "default", "mrope", "ernie_3d"};
+  constexpr std::string_view kPlain[] = {"", "default", "mrope", "ernie_3d", "xdrope"};
   if (std::ranges::find(kPlain, rope.type) != std::end(kPlain)) return Stretching::kNone;
   if (m.mla.kv_lora > 0) return rope.type == "yarn" ? Stretching::kLatentYarn : Stretching::kUnsaid;
-  if (rope.type == "yarn") return Stretching::kYarn;
   if (rope.some_layers) return Stretching::kUnsaid;
+  if (rope.type == "yarn") return Stretching::kYarn;
   if (rope.type == "llama3") return Stretching::kLlama3;
-  return rope.type == "linear" && rope.factor > 0 ? Stretching::kLinear : Stretching::kUnsaid;
+  if (rope.type != "linear") return Stretching::kUnsaid;
+  return rope.factor == 1 ? Stretching::kNone : rope.factor > 0 ? Stretching::kLinear : Stretching::kUnsaid;
 }
 
 // Megatron has fields of their own for latent attention, which is stretched by default.
@@ -86,6 +87,9 @@ void note_unsaid_rope(const ModelConfig& model, const RunEntries& entries, Notes
   if (how == Stretching::kUnsaid && rope.some_layers)
     notes.note(cat("the args do not say how the rotary embeddings of layers without windows are stretched (",
                    escaped(rope.type), "): Megatron has arguments for all layers together"));
+  else if (how == Stretching::kUnsaid && rope.type == "linear" && rope.factor <= 0)
+    notes.warn(
+        "the args do not say how the rotary embeddings are stretched: config.json has the type linear without a factor");
   else if (how == Stretching::kUnsaid)
     notes.warn(cat(
         "the args do not say how the rotary embeddings are stretched: Megatron has no argument for the type ",

@@ -1,6 +1,6 @@
-// A table for each kind of limit: numbers, words, and entries that are null. Words are looked for in all
-// parts of the config, because transformers makes all parts; numbers in the part of the language model and in
-// its objects of rotary embeddings.
+// A table for each kind of limit: numbers, words, and entries that are null. Activations are looked for in all
+// configs of parts (text_config, vision_config, ...), because transformers makes all parts; numbers in the part
+// of the language model and in its objects of rotary embeddings.
 #include "hf/config/entry_limits.h"
 
 #include <algorithm>
@@ -53,10 +53,10 @@ constexpr std::string_view kActivations[] = {
     "quick_gelu", "relu",    "relu2",         "relu6",     "sigmoid",  "silu",        "sqrtsoftplus",
     "swish",      "tanh",    "xielu"};
 // "su" is an older word for "longrope", "mrope", "ernie_3d" and "xdrope" are words for sections of a head,
-// "deepseek_yarn" is Sarvam's word for "yarn".
-constexpr std::string_view kRopeTypes[] = {"default",  "linear",       "dynamic",      "yarn", "longrope",
-                                           "llama3",   "proportional", "axial",        "su",   "mrope",
-                                           "ernie_3d", "xdrope",       "deepseek_yarn"};
+// "deepseek_yarn" is Sarvam's word for "yarn", "ntk_alpha" HunYuan's for a kind of "dynamic".
+constexpr std::string_view kRopeTypes[] = {
+    "default", "linear", "dynamic", "yarn",     "longrope", "llama3",        "proportional",
+    "axial",   "su",     "mrope",   "ernie_3d", "xdrope",   "deepseek_yarn", "ntk_alpha"};
 
 struct WordLimit {
   std::string_view key, expected;
@@ -70,14 +70,15 @@ constexpr WordLimit kActivationWords[] = {{"hidden_act", kAnActivation, kActivat
                                           {"activation_function", kAnActivation, kActivations}};
 constexpr WordLimit kRopeWords[] = {{"rope_type", kARopeType, kRopeTypes}, {"type", kARopeType, kRopeTypes}};
 
-// An entry that is null where none of the others is there. `read_as`: what is made of it. `null_in`: fronts
-// of the model types whose class takes null.
+// An entry that is null where none of the others is there. `read_as`: what is made of it. `null_in`: the model
+// types whose class takes null.
 struct NullEntry {
   std::string_view key;
   std::initializer_list<std::string_view> others;
   std::string_view read_as;
   std::initializer_list<std::string_view> null_in = {};
   bool of_experts = false;  // says something only of models with experts
+  bool at_top = false;      // read at the top, and not in the part of the language model
 };
 constexpr std::string_view kNoEpsilon = "not written into args, where Megatron has 1e-05",
                            kNoBase = "not written into args, where Megatron has 10000",
@@ -88,10 +89,18 @@ const NullEntry kNullEntries[] = {
     {"norm_eps", {"rms_norm_eps", "layer_norm_epsilon", "layernorm_epsilon", "layer_norm_eps"}, kNoEpsilon},
     {"hidden_act", {"mlp_hidden_act", "hidden_activation", "activation_function"}, "read as not given"},
     {"rope_theta", {"rope_parameters", "rope_scaling"}, kNoBase},
-    {"tie_word_embeddings", {}, "read as false", {"gemma3", "gemma4", "t5gemma2"}},
-    {"attention_bias", {}, "read as false", {"gemma4"}},
+    {.key = "tie_word_embeddings",
+     .others = {},
+     .read_as = "read as false",
+     .null_in = {"gemma3"},
+     .at_top = true},
+    {"attention_bias", {}, "read as false"},
     {"mlp_bias", {}, "read as false"},
-    {"num_experts_per_tok", {"top_k_experts", "moe_top_k"}, kNoTop, {}, true},
+    {"num_experts_per_tok",
+     {"top_k_experts", "moe_top_k"},
+     kNoTop,
+     {"deepseek_v2", "deepseek_v3", "kimi_k2", "kimi_k25", "hy_v3"},
+     true},
 };
 
 void check_number(const ConfigFields& c, const NumberLimit& limit, const JsonValue& value) {
@@ -124,7 +133,7 @@ void check_words(const ConfigFields& c, std::span<const WordLimit> limits, bool 
     if (std::ranges::find(limit.words, word) != limit.words.end()) continue;
     if (own_code) {
       doubts.push_back(cat("config.json has ", c.key(limit.key), " ", escaped(word),
-                           ", which transformers does not know: args do not say it"));
+                           ", which transformers does not know: args cannot say it"));
       continue;
     }
     Error e =
@@ -144,12 +153,13 @@ void check_rope(const ConfigFields& c, const JsonValue& object, bool own_code,
     if (m.value.is(JsonType::kObject)) check_rope(c.object(m.name), m.value, own_code, doubts);
 }
 
-// Activations of this object and of all objects in it.
+// Activations of this config and of the configs of its parts.
 void check_activations(const ConfigFields& c, const JsonValue& object, bool own_code,
                        std::vector<std::string>& doubts) {
   check_words(c, kActivationWords, own_code, doubts);
   for (const JsonMember& m : object.object(""))
-    if (m.value.is(JsonType::kObject)) check_activations(c.object(m.name), m.value, own_code, doubts);
+    if (m.value.is(JsonType::kObject) && m.name.ends_with("_config"))
+      check_activations(c.object(m.name), m.value, own_code, doubts);
 }
 
 // The first of the keys is the one that is read.
@@ -162,13 +172,13 @@ void check_experts_of_token(const ConfigFields& c, i64 experts) {
   }
 }
 
-void doubt_nulls(const ConfigFields& c, i64 experts, std::vector<std::string>& doubts) {
-  const std::string type = c.text_or("model_type", "");
+void doubt_nulls(const ConfigFields& top, const ConfigFields& language, i64 experts,
+                 std::vector<std::string>& doubts) {
   for (const NullEntry& entry : kNullEntries) {
+    const ConfigFields& c = entry.at_top ? top : language;
     if (!c.is_null(entry.key) || c.has_any(entry.others) || (entry.of_experts && experts == 0)) continue;
-    const bool may_be_null =
-        std::ranges::any_of(entry.null_in, [&](std::string_view front) { return type.starts_with(front); });
-    if (!may_be_null)
+    const std::string type = c.text_or("model_type", "");
+    if (std::ranges::find(entry.null_in, type) == entry.null_in.end())
       doubts.push_back(cat("config.json has ", c.key(entry.key),
                            " null, which transformers 5 refuses: it is ", entry.read_as));
   }
@@ -185,7 +195,7 @@ std::vector<std::string> check_entry_limits(const JsonValue& config, i64 experts
     if (const JsonValue* rope = c.find(key); rope && rope->is(JsonType::kObject))
       check_rope(c.object(key), *rope, own_code, doubts);
   if (experts > 0) check_experts_of_token(c, experts);
-  if (!own_code) doubt_nulls(c, experts, doubts);
+  if (!own_code) doubt_nulls(top, c, experts, doubts);
   return doubts;
 }
 

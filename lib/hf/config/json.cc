@@ -121,7 +121,7 @@ HfConfig read_hf_config(std::string_view text, bool shapes_only, const MapFile* 
     read_any(top, config.model);
   config.run = read_run_entries(top);
   config.run.doubts =
-      check_entry_limits(json, config.model.moe.experts, !config.family || top.has("auto_map"));
+      check_entry_limits(json, config.model.moe.experts, map || !config.family || top.has("auto_map"));
   if (map) refuse_unasked(*map, asked, config.family);
   return config;
 }

@@ -82,6 +82,7 @@ std::optional<double> real_of(const ConfigFields& c, std::initializer_list<std::
 void note_kinds(const JsonValue& object, RopeEntries& rope) {
   for (const JsonMember& m : object.object("")) {
     const JsonValue* type = m.value.find("rope_type");
+    if (type == nullptr) type = m.value.find("type");
     if (type == nullptr || !type->is(JsonType::kString) || type->string("") == "default") continue;
     rope.of_kinds.push_back(cat(escaped(m.name), ": ", escaped(type->string(""))));
   }

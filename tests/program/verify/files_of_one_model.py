@@ -43,17 +43,18 @@ with tempfile.TemporaryDirectory() as scratch:
         for a, b in ((out, source), (source, out)):
             check(name, 0, "diff", a, b)
         check(name, 1, "diff", other, source)
-    # A file of safetensors whose names have wrappers, and one that has another tensor instead.
-    wrapped, renamed = os.path.join(scratch, "wrapped.safetensors"), os.path.join(scratch, "renamed.safetensors")
+    # A file of safetensors whose names have wrappers, and one that has one tensor more.
+    wrapped, larger = os.path.join(scratch, "wrapped.safetensors"), os.path.join(scratch, "larger.safetensors")
     model = {"model.norm.weight": torch.arange(3.0), "lm_head.weight": torch.ones(4, 3)}
     save_file({f"_orig_mod.{name}": t for name, t in model.items()}, wrapped)
-    save_file({**model, "model.layers.0.weight": torch.ones(2)}, renamed)
+    save_file({**model, "model.layers.0.weight": torch.ones(2)}, larger)
     out, other, tensor = converted(wrapped, os.path.join(scratch, "unwrapped.safetensors"))
     for a, b in ((out, wrapped), (wrapped, out)):
         check("wrapped", 0, "verify", a, "--against", b)
         check("wrapped", 0, "diff", a, b)
         expect(tensor in check("wrapped", 1, "diff", other, wrapped), "wrapped: a changed value")
-        check("renamed", 1, "diff", *((renamed, wrapped) if a == out else (wrapped, renamed)))
+        told = check("one more", 1, "diff", *((larger, wrapped) if a == out else (wrapped, larger)))
+        expect("1 of 3 tensors" in told and "model.layers.0.weight" in told and "_orig_mod" not in told, f"one more: {told}")
     check("wrapped", 1, "verify", other, "--against", wrapped)
     source = os.path.join(DATA, "pt", "views.pt")
     out, other, tensor = converted(source, os.path.join(scratch, "views.safetensors"))
@@ -62,4 +63,4 @@ with tempfile.TemporaryDirectory() as scratch:
     check("views", 1, "verify", other, "--against", source)
     for a, b in ((out, source), (source, out)):
         expect("steps" in check("views", 1, "diff", a, b), "views: diff")
-finish(58)
+finish(60)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _html
-from ._call import Handle, Path, call, name_bytes, read_json, settings, thread_count
+from ._call import Handle, Path, call, name_bytes, read_json, settings, shown_path, thread_count
 from .progress import Show, watched
 from .settings import DIFF, DiffSettings, Unpack, lists, refuse_misnamed
 from .values import Check, Finding, counted, left_uncompared
@@ -131,20 +131,20 @@ class Diff:
         return rows + [("not looked at", name) for name in self.unread]
 
     def __repr__(self) -> str:
-        return f"<mckpt.Diff {self.a} | {self.b}: {self._answer()}>"
+        return shown_path(f"<mckpt.Diff {self.a} | {self.b}: {self._answer()}>")
 
     def __str__(self) -> str:
         lines = [f"{self.a} | {self.b}", self._answer()]
         lines += [f"  {row}" for row in self.rows[:_MOST_SHOWN]]
         if len(self.rows) > _MOST_SHOWN:
             lines.append(f"  ... and {len(self.rows) - _MOST_SHOWN:,} more, in .rows")
-        return "\n".join(lines + [f"  {kind}: {text}" for kind, text in self._not_compared()])
+        return shown_path("\n".join(lines + [f"  {kind}: {text}" for kind, text in self._not_compared()]))
 
     def _repr_html_(self) -> str:
         rows = [(r.kind, r.name, r.at, r.a, r.b, r._counts()) for r in self.rows]
         shown = _html.table(f"{self.a} | {self.b}: {self._answer()}", rows, ("", "name", "at", "first", "second", ""))
         rest = self._not_compared()
-        return shown + (_html.table("besides", rest) if rest else "")
+        return shown_path(shown + (_html.table("besides", rest) if rest else ""))
 
 
 def _row(fields: dict[str, Any]) -> DiffRow:

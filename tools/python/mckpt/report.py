@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import _html
-from ._call import Handle, Path, call, call_text, name_bytes, read_json, settings, thread_count
+from ._call import Handle, Path, call, call_text, name_bytes, read_json, settings, shown_path, thread_count
 from .progress import Show, watched
 from .settings import COMPARE, CompareSettings, Unpack, lists, refuse_misnamed
 from .values import Check, Difference, Finding, counted, difference, left_uncompared
@@ -102,13 +102,13 @@ class Report:
         return rows
 
     def __repr__(self) -> str:
-        return f"<mckpt.Report {self._answer()}; {counted(len(self.findings), 'finding')}, {counted(len(self.differences), 'difference')}>"
+        return shown_path(f"<mckpt.Report {self._answer()}; {counted(len(self.findings), 'finding')}, {counted(len(self.differences), 'difference')}>")
 
     def __str__(self) -> str:
-        return "\n".join([self._answer()] + ["  " + "  ".join(filter(None, row)) for row in self._rows()])
+        return shown_path("\n".join([self._answer()] + ["  " + "  ".join(filter(None, row)) for row in self._rows()]))
 
     def _repr_html_(self) -> str:
-        return _html.table(self._answer(), self._rows())
+        return shown_path(_html.table(self._answer(), self._rows()))
 
 
 def _check_text(check: Check) -> str:

@@ -89,8 +89,8 @@ void CompareSink::add(i32 file, const Stretch& written, const Stretch& found) {
     i64 at = first_difference(e, written, found);
     known |= at >= 0 || is_rounded(e);
     if (at < 0) return;
-    // An item smaller than a byte may begin in the byte before.
-    Difference here{chunks_.key(e.chunk), file, at, (at - e.begin) * 8 / dtype_info(e.dtype).bits};
+    const i64 bits = dtype_info(e.dtype).bits;
+    Difference here{chunks_.key(e.chunk), file, at, bits < 8 ? -1 : (at - e.begin) * 8 / bits};
     auto [known_here, added] = of_key_.try_emplace(here.key, here);
     if (!added && is_before(here, known_here->second)) known_here->second = here;
   });

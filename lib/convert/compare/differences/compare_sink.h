@@ -47,7 +47,7 @@ class CompareSink final : public CopySink {
     i32 key = -1;
     i32 file = 0;
     i64 offset = 0;  // of the first byte in the file that differs
-    i64 item = 0;    // the item of that byte, counted from the beginning of the chunk
+    i64 item = 0;  // of that byte, counted from the beginning of the chunk; -1: items are smaller than a byte
   };
   // One for each key with a difference, in the order of the files. Called when everything is written.
   std::vector<Difference> differences() const;

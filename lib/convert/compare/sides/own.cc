@@ -133,15 +133,23 @@ bool same_names(const Store& one, const Store& other) {
                               [](const TensorDifference& d) { return d.one < 0 || d.other < 0; });
 }
 
+// As those of a wrapped model and of the model itself.
+bool share_no_name(const Store& one, const Store& other) {
+  const std::vector<TensorDifference> differences = tensor_differences(one, other);
+  return std::ranges::count_if(differences, [](const TensorDifference& d) { return d.other < 0; }) ==
+         one.tensor_count();
+}
+
 // How alike the names of two files have to be before they are compared as one model; nothing if they never
-// are. A file of safetensors that is made of a torch file may lack what has no place in it; one that is made
-// of a file of safetensors lacks wrappers alone.
+// are. A file of safetensors that is made of a torch file may lack what has no place in it. Of two files of
+// safetensors that share names, a tensor that one alone has is a difference of the files themselves.
 std::optional<CommonNames> names_of_one_model(const Store& one, const Store& other) {
   const FormatFamily a = one.driver().family, b = other.driver().family;
   const auto is = [&](FormatFamily x, FormatFamily y) { return (a == x && b == y) || (a == y && b == x); };
   if (is(FormatFamily::kTorch, FormatFamily::kSafetensors)) return CommonNames::kMost;
   const bool folders = one.driver().hf_folder || other.driver().hf_folder;
-  if (is(FormatFamily::kSafetensors, FormatFamily::kSafetensors) && !folders) return CommonNames::kAll;
+  if (is(FormatFamily::kSafetensors, FormatFamily::kSafetensors) && !folders)
+    return share_no_name(one, other) ? CommonNames::kMost : CommonNames::kAll;
   return std::nullopt;
 }
 

@@ -29,16 +29,20 @@ PlainLayout::Naming recorded_names(const Store& store) {
 // Throws kNotHeld with all tensors of the layout whose types no record can have.
 void refuse_types_without_record(const Store& store, const DcpLayout& layout, std::span<const i32> tensors) {
   std::vector<std::string> faults;
+  bool quantised = false;
   for (std::size_t k = 0; k < tensors.size(); k++) {
     const TensorSpec spec{store.name(tensors[k]), layout.key(static_cast<i32>(k)).dtype, {}};
-    if (std::string why = torch_fault({"", spec.dtype, {}}); !why.empty())
-      faults.push_back(not_held(spec, why));
+    std::string why = torch_fault({"", spec.dtype, {}});
+    if (why.empty()) continue;
+    faults.push_back(not_held(spec, why));
+    quantised |= dtype_info(spec.dtype).kind == DTypeKind::kQuantized;
   }
   try {
     throw_not_held(faults, "a DCP folder");
   } catch (Error& e) {
     throw e.file(store.root())
-        .help("save these tensors in another type (a quantised one: tensor.dequantize()), or leave them out");
+        .help(cat("save these tensors in another type",
+                  quantised ? " (a quantised one: tensor.dequantize())" : "", ", or leave them out"));
   }
 }
 

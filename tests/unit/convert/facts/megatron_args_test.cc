@@ -391,6 +391,14 @@ TEST(MegatronArgs, NoteTheStretchingThatTheyCannotSay) {
             std::vector<std::string>{
                 "note the args do not say how the rotary embeddings of layers without windows are stretched "
                 "(linear): Megatron has arguments for all layers together"});
+  EXPECT_EQ(unsaid(R"("rope_scaling": {"type": "yarn", "factor": 8}, "rope_local_base_freq": 10000)"),
+            std::vector<std::string>{
+                "note the args do not say how the rotary embeddings of layers without windows are stretched "
+                "(yarn): Megatron has arguments for all layers together"});
+  EXPECT_EQ(unsaid(R"("rope_scaling": {"type": "linear"})"),
+            std::vector<std::string>{"warning the args do not say how the rotary embeddings are stretched: "
+                                     "config.json has the type linear without a factor"});
+  EXPECT_EQ(unsaid(R"("rope_scaling": {"type": "linear", "factor": 1})"), std::vector<std::string>{});
   for (const char* golden : {"gpt_oss", "deepseek_v3", "qwen3_vl_moe", "nemotron_h"})
     EXPECT_EQ(unsaid_of(golden_config_text(golden)), std::vector<std::string>{}) << golden;
   std::string latent = golden_config_text("deepseek_v3");

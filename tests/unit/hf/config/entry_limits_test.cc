@@ -74,6 +74,7 @@ TEST(EntryLimits, RefuseWordsThatNobodyKnows) {
       EXPECT_EQ(refusal_of(entry), cat("MC2001 '", key, expected));
       EXPECT_EQ(refusal_of(cat("{\"vision_config\": ", entry, "}")),
                 cat("MC2001 'vision_config.", key, expected));
+      EXPECT_EQ(doubts_of(cat("{\"speculator\": ", entry, "}")), Doubts{});  // nobody reads it
     }
   for (const char* key : {"rope_type", "type"})
     EXPECT_EQ(refusal_of(cat(R"({"rope_scaling": {")", key, R"(": "nonsense"}})")),
@@ -83,7 +84,7 @@ TEST(EntryLimits, RefuseWordsThatNobodyKnows) {
   // Code beside the weights may know it.
   EXPECT_EQ(
       doubts_of(R"({"hidden_act": "nonsense"})", 0, true),
-      Doubts{"config.json has hidden_act nonsense, which transformers does not know: args do not say it"});
+      Doubts{"config.json has hidden_act nonsense, which transformers does not know: args cannot say it"});
 }
 
 TEST(EntryLimits, DoubtNulls) {
@@ -97,8 +98,11 @@ TEST(EntryLimits, DoubtNulls) {
   for (const char* text :
        {R"({"rms_norm_eps": null, "layer_norm_eps": 1e-5})", R"({"rope_theta": null, "rope_parameters": {}})",
         R"({"model_type": "gemma3", "tie_word_embeddings": null})", R"({"num_experts_per_tok": null})",
+        R"({"tie_word_embeddings": true, "text_config": {"tie_word_embeddings": null}})",
         R"({"hidden_act": null, "hidden_activation": "gelu"})", R"({"hidden_activation": null})"})
     EXPECT_EQ(doubts_of(text), Doubts{}) << text;
+  EXPECT_EQ(doubts_of(R"({"model_type": "gemma3_text", "tie_word_embeddings": null})").size(), 1u);
+  EXPECT_EQ(doubts_of(R"({"model_type": "deepseek_v3", "num_experts_per_tok": null})", 4), Doubts{});
 }
 
 constexpr std::string_view kLlama = R"({"model_type": "llama", "hidden_size": 8, "num_attention_heads": 2,
