@@ -1,6 +1,6 @@
-// A table for each kind of limit: numbers, words, and entries that are null. Activations are looked for in all
-// configs of parts (text_config, vision_config, ...), because transformers makes all parts; numbers in the part
-// of the language model and in its objects of rotary embeddings.
+// A table for each kind of limit: numbers, words, and entries that are null. Activations are looked for in
+// all configs of parts (text_config, vision_config, ...), because transformers makes all parts; numbers in
+// the part of the language model and in its objects of rotary embeddings.
 #include "hf/config/entry_limits.h"
 
 #include <algorithm>
@@ -70,8 +70,8 @@ constexpr WordLimit kActivationWords[] = {{"hidden_act", kAnActivation, kActivat
                                           {"activation_function", kAnActivation, kActivations}};
 constexpr WordLimit kRopeWords[] = {{"rope_type", kARopeType, kRopeTypes}, {"type", kARopeType, kRopeTypes}};
 
-// An entry that is null where none of the others is there. `read_as`: what is made of it. `null_in`: the model
-// types whose class takes null.
+// An entry that is null where none of the others is there. `read_as`: what is made of it. `null_in`: the
+// model types whose class takes null.
 struct NullEntry {
   std::string_view key;
   std::initializer_list<std::string_view> others;

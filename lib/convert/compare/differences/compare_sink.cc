@@ -9,6 +9,7 @@
 #include "convert/compare/differences/counting.h"
 #include "convert/keys/stored_chunks.h"
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "io/copy/worker.h"
 
 namespace mckpt::impl {
@@ -102,6 +103,13 @@ std::vector<CompareSink::Difference> CompareSink::differences() const {
   for (const auto& [key, difference] : of_key_) out.push_back(difference);
   std::ranges::sort(out, is_before);
   return out;
+}
+
+std::string text_of(const CompareSink::Difference& difference, i64 offset) {
+  if (difference.item >= 0)
+    return cat("the tensor differs from item ", difference.item, " of this file's part of it on");
+  return cat("the tensor differs", offset < 0 ? "" : cat(" from byte ", offset, " of the file on"),
+             ": items smaller than a byte are not counted, and no tolerance applies to them");
 }
 
 }  // namespace mckpt::impl

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -75,5 +76,8 @@ class CompareSink final : public CopySink {
   std::unique_ptr<const ChunkExtents> extents_;  // made for the first difference: most comparisons have none
   std::map<i32, Difference> of_key_;
 };
+
+// "the tensor differs from item 7 of this file's part of it on". `offset`: in the file; -1: in no file.
+std::string text_of(const CompareSink::Difference& difference, i64 offset);
 
 }  // namespace mckpt::impl

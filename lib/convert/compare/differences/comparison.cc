@@ -53,14 +53,10 @@ RealPlace real_place(const ComparedChunks& compared, i32 file, i64 offset) {
 
 Finding difference_finding(const ComparedChunks& compared, const CompareSink::Difference& d) {
   RealPlace at = real_place(compared, d.file, d.offset);
-  std::string message = cat("the tensor differs from item ", d.item, " of this file's part of it on");
-  if (d.item < 0)
-    message = cat("the tensor differs", at.offset < 0 ? "" : cat(" from byte ", at.offset, " of the file on"),
-                  ": items smaller than a byte are not counted, and no tolerance applies to them");
   return {.code = Code::kUnequal,
           .tensor = compared.name(d.key),
           .file = std::move(at.file),
-          .message = std::move(message),
+          .message = text_of(d, at.offset),
           .offset = at.offset};
 }
 

@@ -133,7 +133,7 @@ bool same_names(const Store& one, const Store& other) {
                               [](const TensorDifference& d) { return d.one < 0 || d.other < 0; });
 }
 
-// As those of a wrapped model and of the model itself.
+// A wrapped model and the model itself share none.
 bool share_no_name(const Store& one, const Store& other) {
   const std::vector<TensorDifference> differences = tensor_differences(one, other);
   return std::ranges::count_if(differences, [](const TensorDifference& d) { return d.other < 0; }) ==
@@ -141,8 +141,8 @@ bool share_no_name(const Store& one, const Store& other) {
 }
 
 // How alike the names of two files have to be before they are compared as one model; nothing if they never
-// are. A file of safetensors that is made of a torch file may lack what has no place in it. Of two files of
-// safetensors that share names, a tensor that one alone has is a difference of the files themselves.
+// are. A file of safetensors that is made of a torch file may lack what has no place in it. Two files of
+// safetensors that share names are compared tensor by tensor, so that one that is missing is told.
 std::optional<CommonNames> names_of_one_model(const Store& one, const Store& other) {
   const FormatFamily a = one.driver().family, b = other.driver().family;
   const auto is = [&](FormatFamily x, FormatFamily y) { return (a == x && b == y) || (a == y && b == x); };
