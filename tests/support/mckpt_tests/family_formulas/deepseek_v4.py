@@ -9,6 +9,7 @@ def deepseek_v4(r, h, held, cell):
     L, depths, m = cell.P * r.randint(1, 4), r.choice([0, 1, 2]) if hub else 0, r.randint(1, 4)
     heads, dim, groups = r.choice([2, 4, 6]), r.randint(2, 5), r.choice([1, 2])
     H, V, q, lora, E, I, k = h.unit * r.randint(3, 9), r.randint(5, 20), r.randint(2, 6), r.randint(2, 5), cell.X * r.randint(1, 3), h.unit * r.randint(2, 6), r.randint(1, 3)
+    k = min(k, E)
     ih, idim, said, far = r.randint(1, 3), r.randint(2, 4), r.choice([0, 1, 1, 2]), r.choice([8, 16, 128])
     rates, hashed = [r.choice([0, 4, far]) for _ in range(L)], r.randint(0, L)
     e, mine = h.new("embed.weight" if hub else "model.embed_tokens.weight", V, H), dict((n, j) for j, n in cell.layers(L))
