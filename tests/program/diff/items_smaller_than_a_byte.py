@@ -7,6 +7,7 @@ import struct
 import tempfile
 
 from mckpt_tests.checks import expect, finish
+from mckpt_tests.folders import write_safetensors
 from mckpt_tests.program import run_mckpt
 
 SIX, FOUR = ("F6_E2M3", [4, 1], bytes((0x12, 0x13, 0x14))), ("F4", [4, 3], bytes(range(6)))
@@ -14,13 +15,7 @@ LARGE = ("F6_E3M2", [4096, 1025], bytes(4096 * 1025 * 6 // 8))
 
 
 def write(path, **tensors):
-    entries, data = {}, b""
-    for name, (dtype, shape, items) in tensors.items():
-        entries[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(items)]}
-        data += items
-    header = json.dumps(entries).encode()
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(header)) + header + data)
+    write_safetensors(path, tensors)
     return path
 
 

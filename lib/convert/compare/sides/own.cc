@@ -142,7 +142,7 @@ bool share_no_name(const Store& one, const Store& other) {
 
 // How alike the names of two files have to be before they are compared as one model; nothing if they never
 // are. A file of safetensors that is made of a torch file may lack what has no place in it. Two files of
-// safetensors that share names are compared tensor by tensor, so that one that is missing is told.
+// safetensors that share names are compared tensor by tensor: a tensor that one file lacks is a difference.
 std::optional<CommonNames> names_of_one_model(const Store& one, const Store& other) {
   const FormatFamily a = one.driver().family, b = other.driver().family;
   const auto is = [&](FormatFamily x, FormatFamily y) { return (a == x && b == y) || (a == y && b == x); };
