@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/int.h"
 #include "core/base/notes.h"
 #include "core/base/text.h"
 #include "hf/config/run_entries.h"
@@ -14,7 +15,10 @@
 
 namespace mckpt::impl {
 
-bool is_rotary(const ModelConfig& m) { return m.mamba.heads == 0; }
+namespace {
+
+// The arguments that a type has; kUnsaid: Megatron has none for it.
+enum class Stretching : u8 { kNone, kYarn, kLatentYarn, kLlama3, kLinear, kUnsaid };
 
 Stretching stretching_of(const ModelConfig& m, const RopeEntries& rope) {
   // "mrope" and the like say which sections of a head have which positions.
@@ -27,6 +31,10 @@ Stretching stretching_of(const ModelConfig& m, const RopeEntries& rope) {
   if (rope.type != "linear") return Stretching::kUnsaid;
   return rope.factor == 1 ? Stretching::kNone : rope.factor > 0 ? Stretching::kLinear : Stretching::kUnsaid;
 }
+
+}  // namespace
+
+bool is_rotary(const ModelConfig& m) { return m.mamba.heads == 0; }
 
 // Megatron has fields of their own for latent attention, which is stretched by default.
 std::vector<ArgField> stretching_fields(const ModelConfig& model, const RopeEntries& rope) {

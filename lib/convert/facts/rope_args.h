@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "convert/facts/megatron_args.h"
-#include "core/base/int.h"
 
 namespace mckpt::impl {
 
@@ -16,10 +15,7 @@ struct ModelConfig;
 struct RopeEntries;
 struct RunEntries;
 
-// The arguments that a type has; kUnsaid: Megatron has none for it.
-enum class Stretching : u8 { kNone, kYarn, kLatentYarn, kLlama3, kLinear, kUnsaid };
-Stretching stretching_of(const ModelConfig& model, const RopeEntries& rope);
-// The fields of that way.
+// The fields of the way in which the entries stretch rotary embeddings; none for a way that args cannot say.
 std::vector<ArgField> stretching_fields(const ModelConfig& model, const RopeEntries& rope);
 // A whole number as an integer, which many arguments of Megatron are.
 ArgField::Value number_value(double value);
