@@ -1,6 +1,7 @@
 """Sorts the source files of a library into groups that can each be one translation unit, for unity builds: no two files of
 a group give the same name in an unnamed namespace, or by #define, and none calls a function of a header whose name another
-one so gives, as that hides it. A file that so gives a name which is also a type of a header is in no group. It looks at the text alone, so two files may be apart that need not be.
+one so gives, as that hides it, or includes a header with a type or a constant of that name, as neither can then be meant.
+It looks at the text alone, so two files may be apart that need not be.
 
 usage: unity_groups.py ROOT FOLDER MOST FILE...      ROOT: where the headers are; FOLDER: what the files are relative to;
 prints a line "GROUP FILE" for each file that has a group, of at most MOST files
@@ -12,6 +13,9 @@ import sys
 CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.S)
 TYPE = re.compile(r'^(?:template\s*<.*?>\s*)?(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)', re.S)
 USING = re.compile(r'^using\s+(\w+)\s*=')
+TYPES = r"^(?:struct|class|enum class|enum) (\w+)"
+CONSTANTS = r"^(?:inline |static )?(?:constexpr|const) [\w:<>]+ (\w+)(?:\[| =|\{|;)"
+FUNCTIONS = r"^[\w:<>,&* \[\]]*?[\w>&*] [&*]?(\w+)\("
 TEST = re.compile(r'^TEST(?:_F|_P)?\s*\((\s*\w+\s*,\s*\w+\s*)\)')
 
 
@@ -65,42 +69,67 @@ def own_names(path):
     return names
 
 
-def in_headers(root, pattern):
-    """The matches of a pattern in the headers of the tree."""
-    found = set()
+def headers_of(root):
+    """The text of each header of the tree, by its path."""
+    texts = {}
     for top in ("lib", "mappings", "tools", "tests"):
         for folder, _, names in os.walk(os.path.join(root, top)):
             for name in names:
                 if name.endswith(".h"):
-                    with open(os.path.join(folder, name)) as f:
-                        found |= set(re.findall(pattern, f.read(), re.M))
-    return found
+                    path = os.path.join(folder, name)
+                    with open(path) as f:
+                        texts[os.path.relpath(path, root)] = f.read()
+    return texts
 
 
-def called(path):
-    with open(path) as f:
-        return set(re.findall(r"\b(\w+)\s*\(", CODE.sub(" ", f.read())))
+class Visible:
+    """The types and constants that files see in the headers that they include, and that those include."""
+
+    def __init__(self, headers):
+        self.own = {path: set(re.findall(TYPES, text, re.M)) | set(re.findall(CONSTANTS, text, re.M))
+                    for path, text in headers.items()}
+        self.included = {path: self.paths(text) for path, text in headers.items()}
+
+    def paths(self, text):
+        named = re.findall(r'^\s*#\s*include "([^"]+)"', text, re.M)
+        return {path for name in named for path in (top + name for top in ("", "lib/", "lib/api/", "tools/", "tests/"))
+                if path in self.own}
+
+    def names(self, text):
+        seen, left = set(), self.paths(text)
+        while left:
+            seen |= left
+            left = set().union(*(self.included[path] for path in left)) - seen
+        return set().union(*(self.own[path] for path in seen))
 
 
 def main():
     root, folder, most, files = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
-    types = in_headers(root, r"^(?:struct|class|enum class|enum) (\w+)")
+    headers = headers_of(root)
+    visible = Visible(headers)
     # A name in an unnamed namespace hides functions of the same name.
-    functions = in_headers(root, r"^[\w:<>,&* \[\]]*?[\w>&*] [&*]?(\w+)\(")
-    groups = []  # a group: its files, the names that they give, the files of them that hide functions, the
-                 # names of headers that they call
+    functions = set().union(*(re.findall(FUNCTIONS, text, re.M) for text in headers.values()))
+    # A group: its files; the names that they give in unnamed namespaces, those of them that are of functions of headers,
+    # the functions of headers that they call, and the types and constants of headers that they see.
+    groups = []
     for file in files:
-        names = own_names(os.path.join(folder, file))
-        if any(name in types for _, name in names):
-            continue
-        hiding = {name for _, name in names} & functions
-        calls = called(os.path.join(folder, file)) & functions
-        group = next((group for group in groups
-                      if len(group[0]) < most and not (group[1] & names or group[2] & calls or group[3] & hiding)), None)
-        if group is None:
-            groups.append(group := ([], set(), set(), set()))
+        path = os.path.join(folder, file)
+        with open(path) as f:
+            text = f.read()
+        given = own_names(path)
+        names = {name for _, name in given}
+        hiding = names & functions
+        calls = set(re.findall(r"\b(\w+)\s*\(", CODE.sub(" ", text))) & functions
+        sees = visible.names(text)
+        for group in groups:
+            together, known, hidden, called, seen = group
+            if len(together) < most and not (known & given or hidden & calls or called & hiding or seen & names
+                                             or sees & {name for _, name in known}):
+                break
+        else:
+            groups.append(group := ([], set(), set(), set(), set()))
         group[0].append(file)
-        for known, more in zip(group[1:], (names, hiding, calls)):
+        for known, more in zip(group[1:], (given, hiding, calls, sees)):
             known.update(more)
     for number, (together, *_) in enumerate(groups):
         for file in together:

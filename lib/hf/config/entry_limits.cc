@@ -81,14 +81,14 @@ struct NullEntry {
   bool at_top = false;      // read at the top, and not in the part of the language model
 };
 constexpr std::string_view kNoEpsilon = "not written into args, where Megatron has 1e-05",
-                           kNoBase = "not written into args, where Megatron has 10000",
+                           kNoRopeBase = "not written into args, where Megatron has 10000",
                            kNoTop = "not written into args, where Megatron has 2";
 const NullEntry kNullEntries[] = {
     {"rms_norm_eps", {"layer_norm_epsilon", "norm_eps", "layernorm_epsilon", "layer_norm_eps"}, kNoEpsilon},
     {"layer_norm_epsilon", {"rms_norm_eps", "norm_eps", "layernorm_epsilon", "layer_norm_eps"}, kNoEpsilon},
     {"norm_eps", {"rms_norm_eps", "layer_norm_epsilon", "layernorm_epsilon", "layer_norm_eps"}, kNoEpsilon},
     {"hidden_act", {"mlp_hidden_act", "hidden_activation", "activation_function"}, "read as not given"},
-    {"rope_theta", {"rope_parameters", "rope_scaling"}, kNoBase},
+    {"rope_theta", {"rope_parameters", "rope_scaling"}, kNoRopeBase},
     {.key = "tie_word_embeddings",
      .others = {},
      .read_as = "read as false",
