@@ -1,9 +1,9 @@
-"""Sorts the source files of a library into groups that can each be one translation unit, for unity builds: no two files of
-a group give the same name in an unnamed namespace, or by #define, and none calls a function of a header whose name another
-one so gives, as that hides it, or includes a header with a type or a constant of that name, as neither can then be meant.
-It looks at the text alone, so two files may be apart that need not be.
+"""Sorts the source files of a library into groups that can each be one translation unit, for unity builds: no two files
+of a group give the same name in an unnamed namespace, or by #define. Where a file so gives a name, none of its group calls
+a function of a header that has it, as the name hides that function, or includes a header with a type or a constant that
+has it, as neither can then be meant. It looks at the text alone, so two files may be apart that need not be.
 
-usage: unity_groups.py ROOT FOLDER MOST FILE...      ROOT: where the headers are; FOLDER: what the files are relative to;
+usage: unity_groups.py ROOT FOLDER MOST FILE...      ROOT: where the headers are; FOLDER: what files are relative to;
 prints a line "GROUP FILE" for each file that has a group, of at most MOST files
 """
 import os
@@ -109,8 +109,8 @@ def main():
     visible = Visible(headers)
     # A name in an unnamed namespace hides functions of the same name.
     functions = set().union(*(re.findall(FUNCTIONS, text, re.M) for text in headers.values()))
-    # A group: its files; the names that they give in unnamed namespaces, those of them that are of functions of headers,
-    # the functions of headers that they call, and the types and constants of headers that they see.
+    # A group: its files; the names that they give in unnamed namespaces, and which of them functions of headers have;
+    # the functions of headers that they call; the types and constants of headers that they see.
     groups = []
     for file in files:
         path = os.path.join(folder, file)
