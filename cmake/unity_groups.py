@@ -13,6 +13,7 @@ import sys
 CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.S)
 TYPE = re.compile(r'^(?:template\s*<.*?>\s*)?(?:struct|class|union|enum(?:\s+class)?)\s+(\w+)', re.S)
 USING = re.compile(r'^using\s+(\w+)\s*=')
+TOPS = ("", "lib", "lib/api", "tools", "tests")  # where the paths of includes begin
 TYPES = r"^(?:struct|class|enum class|enum) (\w+)"
 CONSTANTS = r"^(?:inline |static )?(?:constexpr|const) [\w:<>]+ (\w+)(?:\[| =|\{|;)"
 FUNCTIONS = r"^[\w:<>,&* \[\]]*?[\w>&*] [&*]?(\w+)\("
@@ -33,11 +34,21 @@ def declared(text):
     return [words[-1], *values]
 
 
-def own_names(path):
-    """The names that a file declares in unnamed namespaces, each with the named namespaces around it, and its
-    macros."""
-    with open(path) as f:
-        text = CODE.sub(" ", f.read())
+def with_tables(root, text):
+    """A text with what it includes from tables, which are files that end in .inc."""
+    def content(include):
+        for path in (os.path.join(root, top, include[1]) for top in TOPS):
+            if os.path.exists(path):
+                with open(path) as f:
+                    return f.read()
+        return ""
+    return re.sub(r'^#include "([^"]+\.inc)"', content, text, flags=re.M)
+
+
+def own_names(text):
+    """The names that the text of a file declares in unnamed namespaces, each with the named namespaces around it, and
+    its macros."""
+    text = CODE.sub(" ", text)
     names = {("#", name) for name in re.findall(r"^\s*#\s*define\s+(\w+)", text, re.M)}
     text = re.sub(r"^\s*#[^\n]*(?:\\\n[^\n]*)*", "", text, flags=re.M)
     scopes, start, depth = [], 0, 0  # depth: of braces that are not namespace
@@ -92,7 +103,7 @@ class Visible:
 
     def paths(self, text):
         named = re.findall(r'^\s*#\s*include "([^"]+)"', text, re.M)
-        return {path for name in named for path in (top + name for top in ("", "lib/", "lib/api/", "tools/", "tests/"))
+        return {path for name in named for path in (os.path.join(top, name) for top in TOPS)
                 if path in self.own}
 
     def names(self, text):
@@ -116,7 +127,7 @@ def main():
         path = os.path.join(folder, file)
         with open(path) as f:
             text = f.read()
-        given = own_names(path)
+        given = own_names(with_tables(root, text))
         names = {name for _, name in given}
         hiding = names & functions
         calls = set(re.findall(r"\b(\w+)\s*\(", CODE.sub(" ", text))) & functions
