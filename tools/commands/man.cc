@@ -12,10 +12,13 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <span>
 #include <string>
 
 #include "core/base/error.h"
+#include "io/output/output_files.h"
 #include "io/output/output_rules.h"
+#include "io/output/staged_file.h"
 #include "tools/commands/command_table.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/convert_modes.h"
@@ -55,11 +58,13 @@ void refuse_other_than_page(const std::filesystem::path& path) {
       .help("choose another folder, or remove the file");
 }
 
-void write_file(const std::filesystem::path& path, std::string_view text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) throw Error(Code::kWriteFailed, "cannot write a man page").file(path.string());
+constexpr StagedFile::Options kStaging{.durable = false, .replace = true};
+
+void write_file(const std::string& path, std::string_view text) {
+  StagedFile file(path, kStaging);
+  OutputFiles out(file.folder(), {{file.name(), std::ssize(text)}});
+  out.write(0, 0, std::span(reinterpret_cast<const u8*>(text.data()), text.size()));
+  file.publish(out);
 }
 
 void write_all(const std::string& folder) {
@@ -71,7 +76,10 @@ void write_all(const std::string& folder) {
   std::filesystem::path in = folder;
   std::map<std::string, std::string> texts = {{"mckpt.1", man_page_of_program(pages, manual())}};
   for (const HelpPage& page : pages) texts.emplace(cat(man_name(page), ".1"), man_page(page, manual()));
-  for (const auto& [name, text] : texts) refuse_other_than_page(in / name);
+  for (const auto& [name, text] : texts) {
+    refuse_other_than_page(in / name);
+    StagedFile::check(in / name, kStaging, std::ssize(text));
+  }
   for (const auto& [name, text] : texts) write_file(in / name, text);
 }
 

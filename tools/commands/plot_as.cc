@@ -52,7 +52,7 @@ void PlotAs::declare(CommandLine& line) {
   line.only_with("--as");
   line.flag(
       "--memory", memory_,
-      "with --as fsdp: draw the memory of a rank, by engine and strategy, as `mckpt layout --memory` lists it");
+      "with --as fsdp: draw the memory of a rank, by engine and strategy, as `mckpt layout --memory` lists it; .svg");
   line.flag(
       "--parts", parts_,
       "with --as fsdp, and a GLOB of one fused parameter: draw its parts (W and V; q, k, v, z, b and a) beside the items of the ranks, and into which part they go if parts are cut by a rank's own number of items; .svg or .txt");

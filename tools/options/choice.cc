@@ -68,6 +68,11 @@ void declare_regex(CommandLine& line, TensorChoice& choice) {
 
 }  // namespace
 
+void refuse_empty_glob(const std::string& glob) {
+  if (glob.empty())
+    throw Error(Code::kUsage, "the GLOB is empty").help("leave the GLOB out to choose all tensors");
+}
+
 void ChosenPaths::declare(CommandLine& line, const std::string& what) {
   constexpr std::string_view kGlob =
       "; a last argument that is neither is a GLOB: only tensors whose whole name matches, as in 'model.layers.0.*'";
@@ -77,6 +82,7 @@ void ChosenPaths::declare(CommandLine& line, const std::string& what) {
 
 void ChosenPaths::settle() {
   if (paths.size() > 1 && !is_there(paths.back()) && (choice.regex || !is_like_a_path(paths.back()))) {
+    refuse_empty_glob(paths.back());
     choice.pattern = std::move(paths.back());
     paths.pop_back();
   }
@@ -121,6 +127,7 @@ void ChosenOfTwo::settle(const std::string& a, const std::string& b) {
     if (choice.regex) refuse_regex_alone();
     return;
   }
+  refuse_empty_glob(*glob_);
   if (is_there(*glob_) || (!choice.regex && is_like_a_path(*glob_)))
     throw Error(Code::kUsage, "two checkpoints are compared, and this is a third one")
         .found(cat("'", escaped(*glob_, 4096), "'"))

@@ -19,6 +19,9 @@ namespace mckpt::impl {
 class CommandLine;
 class Store;
 
+// Throws kUsage for a GLOB without a letter: perhaps a variable of a script that has no value.
+void refuse_empty_glob(const std::string& glob);
+
 // declare(), parse() of the line, settle(); then the members are what the user asked for.
 class ChosenPaths {
  public:

@@ -30,10 +30,11 @@ struct Share {
   i64 first = 0, end = 0;  // tasks
 };
 
-// The tasks whose first byte is in this rank's part of all bytes; they follow each other. May be empty.
+// The tasks whose first byte is in this rank's part of all that is read or written; they follow each other. A
+// share may be empty.
 Share share_of(const CopyJob& job, i64 rank, i64 ranks) {
   i64 total = 0;
-  for (i64 t = 0; t < job.task_count(); t++) total += job.task_bytes(t);
+  for (i64 t = 0; t < job.task_count(); t++) total += job.task_work(t);
   Share share{job.task_count(), job.task_count()};
   i64 before = 0;
   for (i64 t = 0; t < job.task_count(); t++) {
@@ -44,7 +45,7 @@ Share share_of(const CopyJob& job, i64 rank, i64 ranks) {
       share.end = t;
       break;
     }
-    before += job.task_bytes(t);
+    before += job.task_work(t);
   }
   share.first = std::min(share.first, share.end);
   return share;

@@ -14,6 +14,7 @@
 
 #include "core/items/transpose.h"
 #include "hf/quantized/large_bytes.h"
+#include "io/values/computed_bytes.h"
 
 namespace mckpt::impl {
 namespace {
@@ -55,10 +56,14 @@ struct Requantizer::Matrix {
 };
 
 // Codes, or scales, of one tensor: whole units are computed, and cut.
-class Requantizer::Bytes final : public ByteSource {
+class Requantizer::Bytes final : public ComputedBytes {
  public:
   Bytes(Requantizer& owner, const Requantized& how, bool scales)
-      : ByteSource(size_of(how.layout, scales)), owner_(owner), how_(how), scales_(scales) {}
+      : ComputedBytes(size_of(how.layout, scales)), owner_(owner), how_(how), scales_(scales) {}
+
+  i64 bytes_read() const override {
+    return how_.layout.all_rows() * how_.layout.columns * dtype_bytes(owner_.coder_.type(how_), 1);
+  }
 
  private:
   static i64 size_of(const QuantLayout& l, bool scales) {

@@ -10,7 +10,8 @@
 // Tasks that follow each other write next to each other, so a batch of a thousand small ones becomes a
 // handful of large writes. Taking is the only step under the lock; planning is not, because it may read
 // headers of the source. The job only estimates sizes when tasks are taken, so a batch is cut again by the
-// real sizes.
+// real sizes. Where a task reads more than it writes, as the scales of a weight do, the estimate is of what
+// it reads: so a batch ends soon, and other threads have the next tasks.
 //
 // After an error, or when `stop` asks for the end, the other threads finish what they took and take no more.
 // All tasks before those that failed have been taken by then: of several errors, the one of the first tasks
@@ -188,7 +189,7 @@ class Run {
       throw Error(Code::kInterrupted, "the copy was stopped before it was done");
     for (i64 bytes = 0; next_ < end_ && indexes.size() < kBatchTasks; next_++) {
       if (options_.log && options_.log->is_done(next_)) continue;
-      bytes += job_.task_bytes(next_);
+      bytes += job_.task_work(next_);
       if (!indexes.empty() && bytes > options_.batch_bytes) break;
       indexes.push_back(next_);
     }

@@ -32,7 +32,8 @@ class WrittenSums;
 struct CopyOptions {
   int threads = 1;
   i64 batch_bytes =
-      2 << 20;  // of destinations at a time: they stay in the cache from their read to their write
+      2 << 20;  // of destinations at a time: they stay in the cache from their read to their write;
+                // and roughly of what is read at a time
   i64 memory_bytes = i64{256} << 20;  // of all threads' buffers together
   // Asked before each batch, under a lock: true ends the copy with Error(kInterrupted).
   std::function<bool()> stop{};

@@ -54,8 +54,10 @@ class CopyJob : public RegionNames {
   // The tensor of the source, or of the result, that a region is a piece of; -1: a piece of an object.
   virtual i32 source_tensor(const Region& region) const { return region.tensor; }
   virtual i32 target_tensor(const Region& region) const { return region.tensor; }
-  virtual i64 task_bytes(i64 /*index*/) const { return 1; }  // roughly, what it writes: its share of the work
-  virtual const ByteSource& source(i32 file) const = 0;      // by Region::file; lives as long as the job
+  virtual i64 task_bytes(i64 /*index*/) const { return 1; }  // roughly, how many bytes it writes
+  // By this tasks are shared out: roughly, how many bytes the task reads or writes, whichever are more.
+  virtual i64 task_work(i64 index) const { return task_bytes(index); }
+  virtual const ByteSource& source(i32 file) const = 0;  // by Region::file; lives as long as the job
 
   // Throws: the source has another item where a move of kEqual compares it with what is written at `item` of
   // the destination region.

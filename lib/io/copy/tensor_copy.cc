@@ -15,8 +15,22 @@
 #include "io/file/file.h"
 #include "io/store/store.h"
 #include "io/store/unrounded.h"
+#include "io/values/computed_bytes.h"
 
 namespace mckpt::impl {
+
+namespace {
+
+// How many bytes are read to compute the tensor; 0 if it is not computed.
+i64 bytes_read(const Store& store, i64 tensor) {
+  i64 bytes = 0;
+  for (i64 c = 0; c < store.chunk_count(tensor); c++)
+    if (const auto* made = dynamic_cast<const ComputedBytes*>(store.resolve(tensor, c).unpacked.get()))
+      bytes += made->bytes_read();
+  return bytes;
+}
+
+}  // namespace
 
 // The row-major, little-endian bytes of a tensor that no file stores in this form.
 class TensorCopy::TensorBytes final : public ByteSource {
@@ -55,6 +69,7 @@ TensorCopy::TensorCopy(const Store& store, std::vector<Place> places, std::strin
     Region source{.items = size / item_bytes,
                   .item_bytes = static_cast<i32>(item_bytes),
                   .tensor = static_cast<i32>(p)};
+    read_.push_back(0);
     if (read_type(places_[p]) != store.dtype(tensor)) {
       ChunkData data = store.unrounded()->resolve_unrounded(tensor, 0);
       source.item_bytes = static_cast<i32>(dtype_bytes(data.dtype, 1));
@@ -67,6 +82,7 @@ TensorCopy::TensorCopy(const Store& store, std::vector<Place> places, std::strin
     } else {
       source.file = static_cast<i32>(store.files().size() + combined_.size());
       combined_.push_back(std::make_unique<TensorBytes>(*this, tensor, size, item_bytes));
+      read_.back() = bytes_read(store, tensor);
     }
     sources_.push_back(source);
   }

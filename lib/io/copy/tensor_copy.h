@@ -9,6 +9,7 @@
 // One task for each tensor.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -43,6 +44,9 @@ class TensorCopy final : public CopyJob {
   i64 task_count() const override { return static_cast<i64>(places_.size()); }
   CopyTask task(i64 index) const override;
   i64 task_bytes(i64 index) const override;
+  i64 task_work(i64 index) const override {
+    return std::max(task_bytes(index), read_[static_cast<std::size_t>(index)]);
+  }
   i32 source_tensor(const Region& region) const override {
     return static_cast<i32>(places_[region.tensor].tensor);
   }
@@ -71,6 +75,7 @@ class TensorCopy final : public CopyJob {
   std::string_view behind_;
   mutable i64 strided_bytes_ = TensorReader::kStridedBytes;  // of a reader, of which each thread may have one
   std::vector<Region> sources_;                              // by place
+  std::vector<i64> read_;  // by place: what is read to compute the tensor; 0: no more than it has
   std::vector<std::shared_ptr<const ByteSource>> combined_;  // numbered after the store's files
   mutable std::vector<u32> crc32s_;  // each is written by the thread that ends its tensor
 

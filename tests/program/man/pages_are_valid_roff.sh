@@ -20,6 +20,16 @@ mkdir mine && echo mine >mine/mckpt-verify.1
 expect 4 "$mckpt" man --output mine
 grep -q 'MC3003' err || fail "a file of somebody else: $(cat err)"
 [ "$(cat mine/*)" = mine ] || fail "a file of somebody else is replaced, or pages are beside it"
+# A write that fails leaves the pages whole, and no page in half; the command can be repeated.
+cp -r pages again
+status=0
+(trap '' XFSZ && ulimit -f 4 && "$mckpt" man --output again) >out 2>err || status=$?
+[ $status = 5 ] && grep -q 'MC3001' err && grep -q 'File too large' err || fail "a page that cannot be written: $(cat err)"
+diff -r pages again || fail "pages are damaged"
+mkdir new
+(trap '' XFSZ && ulimit -f 4 && "$mckpt" man --output new) >out 2>err && fail "pages of more than 4 KiB are written"
+expect 0 "$mckpt" man --output new
+diff -r pages new || fail "something is left behind"
 
 command -v groff >/dev/null || skip "there is no groff"
 for page in pages/*.1; do

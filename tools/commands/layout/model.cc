@@ -37,6 +37,7 @@
 #include "tools/answers/layout/model.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/layout/grid.h"
+#include "tools/options/choice.h"
 #include "tools/options/command_line.h"
 #include "tools/options/of_commands/layout_options.h"
 #include "tools/options/parse_number.h"
@@ -156,6 +157,7 @@ std::vector<i64> chosen_parameters(const std::vector<ModelParameter>& parameters
   for (const ModelParameter& p : parameters) names.push_back(p.global_name);
   std::set<i64> chosen;
   for (const std::string& glob : globs) {
+    refuse_empty_glob(glob);
     const TensorChoice choice{glob, regex};
     std::vector<i64> found = chosen_or_none(choice, names);
     if (found.empty()) found = parameters_made_of(parameters, map, choice, flags);

@@ -3,6 +3,11 @@
 
 expect 2 "$mckpt" explain ""
 has err "there is no error code ''"
+model=$MCKPT_SOURCE/test_data/models/tiny_qwen3_moe
+for command in "ls $model" "stats $model" "plot $model -o page.html" "layout $model" "diff $model $model"; do
+  expect 2 "$mckpt" $command ""
+  has err "the GLOB is empty"
+done
 expect 0 "$mckpt" pattern ""
 has out "(empty pattern)"
 expect 2 "$mckpt" pattern --from-ratios ""

@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "hf/quantized/dequantized_store.h"
 #include "hf/quantized/quantized_store.h"
+#include "io/copy/tensor_copy.h"
 #include "io/store/store_files.h"
 #include "io/sums/sha256.h"
 #include "io/values/tensor_reader.h"
@@ -117,6 +118,25 @@ TEST(QuantizedStore, MakesBlocksOfFp8ThatAreAFixedPoint) {
     ASSERT_GE(m, 0) << files->name(t);
     EXPECT_EQ(digest(bytes_of(*made, m)), digest(bytes_of(*files, t))) << files->name(t);
   }
+}
+
+TEST(QuantizedStore, TellsACopyHowMuchItReads) {
+  std::unique_ptr<QuantizedStore> made =
+      QuantizedStore::fp8_blocks(open_values(kData + "deepseek_v3_128", {}));
+  std::vector<TensorCopy::Place> places;
+  for (i64 t = 0; t < made->tensor_count(); t++) places.push_back({.tensor = t, .offset = t << 30});
+  const TensorCopy copy(*made, places);
+  int scales = 0;
+  for (i64 t = 0; t < made->tensor_count(); t++) {
+    const bool scale = made->name(t).ends_with("_scale_inv");
+    scales += scale;
+    const i64 values = made->is_made(t) ? find_tensor(made->values(), made->made_of(t)) : -1;
+    EXPECT_EQ(copy.task_bytes(t), TensorReader::tensor_bytes(*made, t)) << made->name(t);
+    EXPECT_EQ(copy.task_work(t),
+              values < 0 ? copy.task_bytes(t) : TensorReader::tensor_bytes(made->values(), values))
+        << made->name(t);
+  }
+  EXPECT_GT(scales, 5);
 }
 
 TEST(QuantizedStore, MakesMxfp4OfTheSameValues) {

@@ -56,11 +56,13 @@ struct TestJob : CopyJob {
   std::vector<MemorySource> sources;
   std::vector<std::function<CopyTask()>> tasks;
   std::vector<i64> sizes;  // of what each task writes; empty: not known
+  i64 work = 0;            // of each task; 0: what it writes
   bool framed = true;
 
   i64 task_count() const override { return static_cast<i64>(tasks.size()); }
   CopyTask task(i64 i) const override { return tasks[static_cast<std::size_t>(i)](); }
   i64 task_bytes(i64 i) const override { return sizes.empty() ? 1 : sizes[static_cast<std::size_t>(i)]; }
+  i64 task_work(i64 i) const override { return work > 0 ? work : task_bytes(i); }
   const ByteSource& source(i32 file) const override { return sources[static_cast<std::size_t>(file)]; }
   Frame frame(const Region&) const override { return framed ? Frame{3, 4} : Frame{}; }
   void write_head(const Region& r, std::span<u8> to) const override {
@@ -406,6 +408,20 @@ TEST(CopyEngine, StopsWhenAsked) {
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), Code::kInterrupted);
   }
+}
+
+TEST(CopyEngine, AsksBetweenTasksThatReadMuch) {
+  std::mt19937 random(27);
+  Scenario s(random, 20, 4, 2, no_cast(DType::kBF16));
+  CopyOptions options;
+  int asked = 0;
+  options.stop = [&] { return asked++ < 0; };
+  s.check(options);
+  EXPECT_EQ(asked, 2);  // before the only batch, and when no task is left
+  s.job.work = options.batch_bytes;
+  asked = 0;
+  s.check(options);
+  EXPECT_EQ(asked, s.job.task_count() + 1);
 }
 
 TEST(OutputFiles, AreMadeAtTheirSizeAndNeverOverOthers) {
