@@ -22,8 +22,8 @@ namespace {
 using hdf5_wire::Blame;
 using hdf5_wire::Record;
 
-constexpr int kMostDepth = 512;
-constexpr std::size_t kMostName = std::size_t{64} << 10;
+using hdf5_wire::kMostDepth;
+using hdf5_wire::kMostName;
 
 // The state of the walk. `path` is the path of the group whose links are visited.
 struct Walk {

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <set>
 
 #include "core/base/error.h"
 #include "core/items/shape.h"
 #include "io/file/crc32.h"
 #include "io/hdf5/answer.h"
 #include "io/hdf5/layout.h"
+#include "io/hdf5/requested_paths.h"
 #include "io/output/output_files.h"
 
 namespace mckpt::impl {
@@ -33,36 +33,6 @@ std::string for_mapping(std::string_view name) {
   for (char c : name) out.append(c == '%' ? 2 : 1, c);
   return out;
 }
-
-// Makes the groups of paths, each once, in front of what is in them; refuses paths that HDF5 cannot have.
-class Paths {
- public:
-  explicit Paths(Hdf5Request& request) : request_(request) {}
-
-  void add(std::string_view path, std::string_view name) {
-    for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
-      std::string_view outer = path.substr(0, at);
-      std::string_view last = outer.substr(outer.rfind('/') + 1);
-      if (last.empty() || last == "." || last.find('\0') != last.npos)
-        throw not_held("HDF5 cannot have this name: parts between slashes are names of groups", name);
-      if (at == path.npos) break;
-      if (objects_.contains(outer)) throw not_held("HDF5 cannot have a dataset that is also a group", name);
-      if (groups_.insert(std::string(outer)).second) request_.group(outer);
-    }
-    if (groups_.contains(path) || !objects_.insert(std::string(path)).second)
-      throw not_held("HDF5 cannot have two objects of one name", name);
-  }
-
- private:
-  static Error not_held(const char* message, std::string_view name) {
-    return Error(Code::kNotHeld, message)
-        .tensor(name)
-        .help("rename the tensor, or keep the checkpoint in its format");
-  }
-
-  Hdf5Request& request_;
-  std::set<std::string, std::less<>> groups_, objects_;
-};
 
 // Whether the chunks are rows of the tensor, one behind the other, and all of it. pre: ascending by first
 // row.
@@ -86,7 +56,7 @@ bool are_rows(const ArchiveTensor& tensor, std::span<const i64> chunks,
 struct ArchiveLayout::Part {
   std::string name;
   Hdf5Request request{0};
-  std::unique_ptr<Paths> paths{};
+  std::unique_ptr<RequestedPaths> paths{};
   // Chunks with the number of the dataset that has them, and where in it.
   struct Placed {
     i64 chunk, dataset, at;
@@ -103,7 +73,7 @@ ArchiveLayout::ArchiveLayout(ArchiveContents contents, std::span<const std::stri
   first.name = in_.file_name.empty() ? std::string(kArchiveName) : in_.file_name;
   first.request = Hdf5Request(kUserBlockBytes);
   for (const auto& [name, value] : in_.facts) first.request.text(name, value);
-  first.paths = std::make_unique<Paths>(first.request);
+  first.paths = std::make_unique<RequestedPaths>(first.request);
   index_.folder = in_.file_name.empty();
   index_.opened = in_.opened;
   index_.files = in_.files;
@@ -167,7 +137,7 @@ i64 ArchiveLayout::part_of(i64 file) {
   Part& made = parts_.emplace_back();
   made.name = part_name(file);
   made.request = Hdf5Request(0);
-  made.paths = std::make_unique<Paths>(made.request);
+  made.paths = std::make_unique<RequestedPaths>(made.request);
   return part;
 }
 

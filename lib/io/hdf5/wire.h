@@ -45,6 +45,10 @@ inline constexpr int kTypeNumbers = 9;
 enum class Storage : std::uint8_t { kContiguous = 0, kCompact, kChunked, kVirtual };
 inline constexpr std::uint64_t kUnwritten = UINT64_MAX;
 
+// Files with longer paths, or deeper groups, are neither read nor made.
+inline constexpr std::size_t kMostName = std::size_t{64} << 10;  // bytes of a path
+inline constexpr int kMostDepth = 512;                           // groups in each other
+
 // Offsets count from the superblock, whose place the program gets as an argument.
 
 // The other way round, `mckpt-hdf5 compose`: standard input is a request for a file, and the answer is the
