@@ -43,7 +43,8 @@ struct DiffRow {
       0;  // items with NaN or infinity on one side: then there are no relative_l2 and cosine
   // Where the values are instead: "the same rows in another order"; "": nothing was found
   std::string hint{};
-  std::string file{};  // of `a`, if one file has the first difference
+  // Of `a`, if one file has the first difference; of `b` with its path, if its tensors are compared
+  std::string file{};
 };
 
 struct Diff {
