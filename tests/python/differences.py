@@ -165,7 +165,7 @@ class Differences(unittest.TestCase):
         with open(changed / chunk.file, "r+b") as f:
             f.seek(chunk.offset + 2 * 3)
             f.write(struct.pack("<H", 0x4000))  # 2.0
-        for a, b, name in ((self.folder / "ckpt", changed, "model.module.decoder.final_layernorm.weight"), (changed, self.folder / "ckpt", "model.norm.weight"),
+        for a, b, name in ((self.folder / "ckpt", changed, "model.norm.weight"), (changed, self.folder / "ckpt", "model.norm.weight"),
                            (changed, TINY_MODEL, "model.norm.weight")):
             d = mckpt.diff(a, b, progress=False)
             self.assertFalse(d.equal)
