@@ -81,8 +81,8 @@ std::string current_folder() {
 // Paths that stay the same when the program changes its folder: files are opened anew under them.
 class StablePaths {
  public:
-  // Returns what `open` returns for the path and the options that are stable. What is not found is told by the
-  // words of the caller.
+  // Returns what `open` returns for the path and the options that are stable. An error about a path that is
+  // not found has it as the caller gave it.
   template <typename Options, typename Fn>
   auto opened(const std::string& path, const Options& options, Fn&& open) const {
     try {

@@ -125,7 +125,7 @@ class FormFinder {
   Votes votes_;
 };
 
-// Marks the tensors that rows read. watch(), one pass over all sites, then unread() and empty(), then report().
+// Marks the tensors that rows read. watch(), one pass over all sites, unread() and empty(), then report().
 class Accountant {
  public:
   Accountant(const ModelConfig& model, const SourceTable& sources, Mismatches& mismatches)

@@ -1,6 +1,6 @@
-// The tensors that entries under "unread" name. An entry of a map file may name a tensor that rows read under a
-// condition that holds for this model, such as the output layer of a model that does not tie it: the entry is
-// then without effect, and a note says which parameter reads the tensor.
+// The tensors that entries under "unread" name. An entry of a map file may name a tensor that rows read under
+// a condition that holds for this model, such as the output layer of a model that does not tie it: the entry
+// is then without effect, and a note says which parameter reads the tensor.
 #pragma once
 
 #include <map>
@@ -30,7 +30,7 @@ class UnreadReaders {
   }
   void read(i32 tensor, std::string parameter) { readers_[tensor] = std::move(parameter); }
 
-  // "lm_head.weight is named ..., and is read by output_layer.weight in this model"; "": none of them is read.
+  // "lm_head.weight is named ..., and is read by output_layer.weight in this model"; "": none is read.
   std::string note(const std::vector<i32>& tensors, const SourceTable& sources) const;
 
  private:

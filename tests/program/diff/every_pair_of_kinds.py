@@ -15,7 +15,7 @@ MAKE = {"fsdp": ("to-fsdp", "--tp", "2"), "v2": ("to-fsdp", "--engine", "v2", "-
         "dcp": ("to-dcp", "--dp", "3"), "file": ("to-safetensors",), "torch": ("safetensors-to-pt",), "archive": ("to-hdf5",)}
 SUFFIX = {"file": ".safetensors", "torch": ".pt"}
 TURNED = {"only_a": "only_b", "only_b": "only_a"}
-# Of values: what is the same in both orders. The length of a difference is by the length of b.
+# Fields of a row with values that are the same in both orders: the distance is by the length of b.
 SAME = ("items", "beyond", "largest", "cosine", "most_ulps", "not_finite")
 TOTALS = ("equal", "alike", "compared", "tensors", "bit_equal", "equal_values", "not_read", "within", "differ", "casts", "groups")
 
@@ -60,12 +60,12 @@ def rows_of(told, turned):
 
 
 def page_of(a, b, *words):
-    """What the page of a diff shows."""
+    """The data of the page that diff draws."""
     with tempfile.TemporaryDirectory() as folder:
         run_mckpt("diff", a, b, "-q", *words, "--html", f"{folder}/page.html")
         with open(f"{folder}/page.html") as f:
             page = json.loads(re.search(r'id="data">(.*?)</script>', f.read(), re.DOTALL)[1])
-    # Of a square: layer, number of tensors, and how many differ.
+    # A square has a layer, the number of its tensors, and how many differ.
     page["squares"] = [(k["section"], k["kind"], [cell[:3] for cell in k["cells"]]) for k in page["changes"]["kinds"]]
     return page
 
@@ -120,6 +120,10 @@ with tempfile.TemporaryDirectory() as scratch:
         # The file with the first difference is the model's in both orders: relative to A, or with the path of B.
         rows = [[r for r in json.loads(run_mckpt("diff", x, y, "--json").stdout)["rows"] if r["kind"] == "values"] for x, y in ((unlike["model"], same[kind]), (same[kind], unlike["model"]))]
         expect(rows[0][0]["file"] and rows[1][0]["file"] == os.path.join(unlike["model"], rows[0][0]["file"]), f"{kind}: {[r[0]['file'] for r in rows]}")
+    # One of the two is a checkpoint: the ranks of either side are its ranks, and no setting is passed over.
+    for (x, y), setting in itertools.product(((same["model"], same["core"]), (same["core"], same["model"])), ("--path-tp", "--source-tp")):
+        run = run_mckpt("diff", x, y, setting, "4")
+        expect(run.returncode == 4 and f"{setting} contradicts" in run.stderr, f"{setting}: {run.returncode} {run.stdout} {run.stderr}")
     # A model in codes, and one with an adapter in it.
     quantised, adapters = os.path.join(scratch, "quantised"), os.path.join(DATA, "adapters", "target_parameters")
     expect(run_mckpt("convert", "quantize", TINY_MODEL, quantised, "--scheme", "fp8-block", "-q", "--no-sync").returncode == 0, "quantize")
@@ -130,4 +134,4 @@ with tempfile.TemporaryDirectory() as scratch:
     for words in ((), ("--base", os.path.join(adapters, "base"))):
         told = mirrored(os.path.join(adapters, "adapter"), merged if words else os.path.join(adapters, "base"), f"adapter {words}", *words)
         expect((told[0]["tensors"], told[0]["differ"]) == (45, 26), f"adapter: {told[0]['tensors']} {told[0]['differ']}")
-finish(760)
+finish(776)
