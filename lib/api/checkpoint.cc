@@ -2,6 +2,7 @@
 #include "mckpt/checkpoint.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <mutex>
 
 #include "api/boundary.h"
@@ -44,6 +45,7 @@ struct Checkpoint::State {
   impl::StoreFiles files{store, impl::StoreFiles::For::kLong};
   std::mutex mutex{};                                         // of `readers`
   std::vector<std::unique_ptr<impl::SliceReader>> readers{};  // that no thread uses
+  std::string path{};                                         // of the store, as the caller sees it
 
   void index() {
     for (i64 t = 0; t < store.tensor_count(); t++) numbers.emplace(store.name(t), t);
@@ -67,9 +69,55 @@ struct Checkpoint::State {
   }
 };
 
+namespace {
+
+// The folder in which relative paths are, with a slash behind it; "": it is not known.
+std::string current_folder() {
+  std::error_code fault;
+  const std::string folder = std::filesystem::current_path(fault).string();
+  return fault ? "" : impl::cat(folder, folder.ends_with('/') ? "" : "/");
+}
+
+// Paths that stay the same when the program changes its folder: files are opened anew under them.
+class StablePaths {
+ public:
+  // Returns what `open` returns for the path and the options that are stable. An error about a path that is
+  // not found has it as the caller gave it.
+  template <typename Options, typename Fn>
+  auto opened(const std::string& path, const Options& options, Fn&& open) const {
+    try {
+      Options stable = options;
+      std::optional<std::string>& base = files_of(stable).base;
+      if (base) base = of(*base);
+      return open(of(path), stable);
+    } catch (const impl::Error& e) {
+      if (e.code() != impl::Code::kNotFound) throw;
+    }
+    return open(path, options);
+  }
+  // The path of an open store as it follows from the path that the caller gave.
+  std::string as_given(const std::string& root, const std::string& given) const {
+    const bool relative = !given.starts_with('/') && !folder_.empty() && root.starts_with(folder_);
+    return relative ? root.substr(folder_.size()) : root;
+  }
+
+ private:
+  static OpenOptions& files_of(OpenOptions& options) { return options; }
+  static OpenOptions& files_of(SourceOptions& options) { return options.model.files; }
+  std::string of(const std::string& path) const {
+    return path.empty() || path.starts_with('/') ? path : folder_ + path;
+  }
+
+  std::string folder_ = current_folder();
+};
+
+}  // namespace
+
 // Makes the objects, whose constructor is private.
 struct CheckpointAccess {
-  static Checkpoint make(std::unique_ptr<Checkpoint::State> state) {
+  static Checkpoint make(std::unique_ptr<Checkpoint::State> state, const StablePaths& paths,
+                         const std::string& given) {
+    state->path = paths.as_given(state->store.root(), given);
     state->index();
     return Checkpoint(std::move(state));
   }
@@ -120,7 +168,7 @@ Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
 Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
 Checkpoint::~Checkpoint() = default;
 
-const std::string& Checkpoint::path() const { return state_->store.root(); }
+const std::string& Checkpoint::path() const { return state_->path; }
 std::string_view Checkpoint::format() const { return impl::format_text(state_->store.format()); }
 std::int64_t Checkpoint::ranks() const { return state_->store.ranks(); }
 std::int64_t Checkpoint::tensor_count() const { return state_->store.tensor_count(); }
@@ -280,35 +328,50 @@ Statistics Checkpoint::slice_statistics(std::string_view name, std::string_view 
   });
 }
 
+namespace {
+
+std::unique_ptr<impl::Store> store_at(const std::string& path, const OpenOptions& options) {
+  return impl::open_store(path, impl::opening_of(options, {{path}}));
+}
+
+}  // namespace
+
 Checkpoint open(const std::string& path, const OpenOptions& options) {
   return impl::guarded([&] {
     using State = CheckpointAccess::State;
-    std::unique_ptr<impl::Store> store = impl::open_store(path, impl::opening_of(options, {{path}}));
+    const StablePaths paths;
+    std::unique_ptr<impl::Store> store = paths.opened(path, options, store_at);
     const impl::Store& opened = *store;
     return CheckpointAccess::make(
-        std::unique_ptr<State>(new State{std::move(store), nullptr, opened, opened}));
+        std::unique_ptr<State>(new State{std::move(store), nullptr, opened, opened}), paths, path);
   });
 }
 
 Checkpoint open_local(const std::string& path, const OpenOptions& options) {
   return impl::guarded([&] {
     using State = CheckpointAccess::State;
-    std::shared_ptr<impl::Store> store = impl::open_store(path, impl::opening_of(options, {{path}}));
+    const StablePaths paths;
+    std::shared_ptr<impl::Store> store = paths.opened(path, options, store_at);
     std::unique_ptr<impl::Store> local = impl::local_view(store);
     const impl::Store& view = *local;
-    return CheckpointAccess::make(std::unique_ptr<State>(new State{std::move(local), nullptr, view, *store}));
+    return CheckpointAccess::make(std::unique_ptr<State>(new State{std::move(local), nullptr, view, *store}),
+                                  paths, path);
   });
 }
 
 Checkpoint open_as_fsdp(const std::string& path, const SourceOptions& options) {
   return impl::guarded([&] {
     using State = CheckpointAccess::State;
-    impl::OpenAs how{.source = path, .how = impl::checkpoint_options(options, {{path}})};
-    auto model =
-        std::make_unique<impl::Opened>(impl::open_sharded(impl::open_store(path, how.how.model.files), how));
+    const StablePaths paths;
+    auto model = paths.opened(path, options, [](const std::string& from, const SourceOptions& given) {
+      impl::OpenAs how{.source = from, .how = impl::checkpoint_options(given, {{from}})};
+      return std::make_unique<impl::Opened>(
+          impl::open_sharded(impl::open_store(from, how.how.model.files), how));
+    });
     const impl::Store& view = model->store();
     const impl::Store& disk = model->on_disk();
-    return CheckpointAccess::make(std::unique_ptr<State>(new State{nullptr, std::move(model), view, disk}));
+    return CheckpointAccess::make(std::unique_ptr<State>(new State{nullptr, std::move(model), view, disk}),
+                                  paths, path);
   });
 }
 

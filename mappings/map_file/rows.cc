@@ -97,10 +97,14 @@ OwnFamily::OwnFamily(const Family& base, const MapFile& file)
 
 // The sections are complete: adds the unread tensors, and checks the tables.
 void OwnFamily::finish(const MapFile& file) {
-  for (const MapUnread& u : file.unread)
-    if (std::ranges::find(unread_, u.name, &Unread::name) == unread_.end())
+  for (const MapUnread& u : file.unread) {
+    const auto known = std::ranges::find(unread_, u.name, &Unread::name);
+    if (known == unread_.end())
       unread_.push_back(
           {.name = keep(u.name), .copy_of = keep(u.copy_of), .reason = keep(u.reason), .of_map = true});
+    else if (known->copy_of != u.copy_of || known->reason != u.reason)
+      known->of_map = true;  // the base's entry, as `mckpt mappings show` prints it, says nothing new
+  }
   family_.sections = sections_;
   family_.unread = unread_;
   check_family(family_);

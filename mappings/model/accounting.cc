@@ -20,6 +20,7 @@
 #include "mappings/family.h"
 #include "mappings/model/expand.h"
 #include "mappings/model/layer_counts.h"
+#include "mappings/model/named_unread.h"
 #include "mappings/model/source_parts.h"
 #include "mappings/model/source_table.h"
 #include "mappings/model/walk.h"
@@ -124,7 +125,7 @@ class FormFinder {
   Votes votes_;
 };
 
-// Marks the tensors that rows read. One pass over all sites, then unread() and empty(), then report().
+// Marks the tensors that rows read. watch(), one pass over all sites, unread() and empty(), then report().
 class Accountant {
  public:
   Accountant(const ModelConfig& model, const SourceTable& sources, Mismatches& mismatches)
@@ -147,25 +148,22 @@ class Accountant {
     });
   }
 
+  // Notes which parameters read the tensors of the entry.
+  void watch(const Unread& entry) { readers_.watch(named_by(entry, model_, sources_)); }
+
   // Adds the tensors that are not read for a known reason. pre: all sites were visited.
-  void unread(const Unread& row, const ModelConfig& model, std::vector<UnreadTensor>& out) {
-    bool layers = row.name.find("{L}") != std::string_view::npos,
-         next =
-             row.name.find("{N}") != std::string_view::npos || row.name.find("{M}") != std::string_view::npos;
-    i64 text = std::ssize(model.text.layers), times = layers ? text : next ? model.mtp.depths : 1;
-    for (i64 n = 0; n < times; n++) {
-      Numbers numbers;
-      numbers['L'] = n;
-      numbers['N'] = text + n;
-      numbers['M'] = n;
-      std::string name;
-      append_name(name, row.name, numbers);
-      i32 at = sources_.find(name);
-      if (at >= 0 && row.of_map && always_read_[at]) refuse_read(name);
-      if (at < 0 || read_[at]) continue;
+  void unread(const Unread& entry, std::vector<UnreadTensor>& out) {
+    for (i32 at : named_by(entry, model_, sources_)) {
+      if (entry.of_map && always_read_[at]) refuse_read(sources_[at].name);
+      if (read_[at]) continue;
       read_[at] = true;
-      out.push_back({at, row.copy_of.empty() ? -1 : find(row.copy_of), row.reason});
+      out.push_back({at, entry.copy_of.empty() ? -1 : find(entry.copy_of), entry.reason});
     }
+  }
+
+  // Why an entry of a map file has no effect in this model; "": it has. pre: watch(), and as unread().
+  std::string without_effect(const Unread& entry) const {
+    return readers_.note(named_by(entry, model_, sources_), sources_);
   }
 
   // Adds matrices without items that no row reads: transformers writes the shared experts of a model that has
@@ -224,6 +222,7 @@ class Accountant {
       return;
     }
     if (row.needs == Needs::kAlways) always_read_[at] = true;
+    if (readers_.awaits(at)) readers_.read(at, megatron_name(site, row, expert));
     // A fused tensor is checked once, not for each of its experts.
     if (read_[at]) return;
     read_[at] = true;
@@ -246,7 +245,8 @@ class Accountant {
   static constexpr std::size_t kMostTexts = 1000;
   std::vector<std::pair<i64, std::string>> missing_;  // with their layers; the first have texts
   std::vector<bool> read_;
-  std::vector<bool> always_read_;                    // by rows without a condition
+  std::vector<bool> always_read_;  // by rows without a condition
+  UnreadReaders readers_;
   std::map<std::string, i32, std::less<>> respelt_;  // by the first spelling
   i64 parameters_ = 0;
 };
@@ -361,12 +361,18 @@ i64 mtp_depths_in(const Family& family, const ModelConfig& model, const SourceTa
 
 // One pass over all sites, then the tensors that are left.
 i64 account(const Family& family, const ModelConfig& model, const std::vector<Needs>& forms,
-            const SourceTable& sources, std::vector<UnreadTensor>& unread, Mismatches& mismatches) {
+            const SourceTable& sources, std::vector<UnreadTensor>& unread, std::vector<std::string>& notes,
+            Mismatches& mismatches) {
   Accountant accountant(model, sources, mismatches);
+  for (const Unread& entry : family.unread)
+    if (entry.of_map) accountant.watch(entry);
   each_site(family, model,
             [&](const Site& site) { accountant.site(site, forms[site.section - family.sections.data()]); });
-  for (const Unread& row : family.unread)
-    if (holds(row.needs, model, model.text, Needs::kExpertsFused)) accountant.unread(row, model, unread);
+  for (const Unread& entry : family.unread)
+    if (holds(entry.needs, model, model.text, Needs::kExpertsFused)) accountant.unread(entry, unread);
+  for (const Unread& entry : family.unread)
+    if (std::string text = entry.of_map ? accountant.without_effect(entry) : ""; !text.empty())
+      notes.push_back(std::move(text));
   accountant.empty(unread);
   accountant.report();
   return accountant.parameters();

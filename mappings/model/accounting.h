@@ -66,9 +66,11 @@ std::vector<Needs> expert_forms(const Family& family, const ModelConfig& model, 
 // The number of MTP depths that the tensors show.
 i64 mtp_depths_in(const Family& family, const ModelConfig& model, const SourceTable& sources);
 
-// Pairs every source of a row with its tensor. Returns the number of parameters.
+// Pairs every source of a row with its tensor. Returns the number of parameters. Notes tensors that a map
+// file names under "unread", and that rows of this model read.
 i64 account(const Family& family, const ModelConfig& model, const std::vector<Needs>& forms,
-            const SourceTable& sources, std::vector<UnreadTensor>& unread, Mismatches& mismatches);
+            const SourceTable& sources, std::vector<UnreadTensor>& unread, std::vector<std::string>& notes,
+            Mismatches& mismatches);
 
 // The name of a source in the file: the row's own, or its other spelling if only that one exists.
 std::string present_name(const Site& site, const Row& row, std::size_t source, i64 expert,

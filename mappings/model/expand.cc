@@ -168,7 +168,7 @@ ModelMap::ModelMap(ModelConfig model, const Family& family, SourceTable tensors,
   if (!model_.mtp.stated || depths == 0) model_.mtp.depths = depths;
   forms_ = expert_forms(*family_, model_, sources_, options);
   Mismatches mismatches;
-  parameter_count_ = account(*family_, model_, forms_, sources_, unread_, mismatches);
+  parameter_count_ = account(*family_, model_, forms_, sources_, unread_, notes_, mismatches);
   mismatches.refuse_any();
 }
 
@@ -178,7 +178,7 @@ ModelMap::ModelMap(ModelConfig model, const Family& family, SourceTable tensors,
   forms_ = expert_forms(*family_, model_, sources_, options);
   sources_ = promised_sources(*family_, model_, forms_);
   Mismatches mismatches;
-  parameter_count_ = account(*family_, model_, forms_, sources_, unread_, mismatches);
+  parameter_count_ = account(*family_, model_, forms_, sources_, unread_, notes_, mismatches);
   mismatches.refuse_any();
 }
 

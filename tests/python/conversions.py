@@ -78,7 +78,8 @@ class Conversions(unittest.TestCase):
         self.assertRaisesRegex(mckpt.Error, "one stage alone", lambda: mckpt.plan(TINY_MODEL, "b", to="ranks", vpp=2))
 
     def test_a_setting_with_one_value_takes_no_list(self):
-        for what in ({"tp": [1, 2]}, {"dtype": ["bf16", "fp32"]}, {"strategy": ["optim", "no_shard"]}, {"assets": ["a", TINY_MODEL]}):
+        self.assertRaisesRegex(mckpt.Error, r"`tp` is not allowed: expected a whole number, found \[1, 2\]", lambda: mckpt.plan(TINY_MODEL, "b", to="fsdp", tp=[1, 2]))
+        for what in ({"dtype": ["bf16", "fp32"]}, {"strategy": ["optim", "no_shard"]}, {"assets": ["a", TINY_MODEL]}):
             (name,) = what
             self.assertRaisesRegex(mckpt.Error, f"`{name}` has one value", lambda what=what: mckpt.plan(TINY_MODEL, "b", to="fsdp", **what))
         for call in (lambda names: mckpt.load(TINY_MODEL, "cpu", names=names, progress=False), lambda names: mckpt.diff(TINY_MODEL, TINY_MODEL, names=names, progress=False)):

@@ -18,6 +18,13 @@ from mckpt_tests.setting import BUILD, MCKPT, SOURCE, TINY_MODEL
 import mckpt
 from mckpt import settings, values
 
+class Two:
+    """A whole number of another library."""
+
+    def __index__(self):
+        return 2
+
+
 PARAMETERS = {"source", "target", "threads", "device", "dtype", "names"}  # of functions, beside their settings
 
 
@@ -69,7 +76,7 @@ class Settings(unittest.TestCase):
         for kind, name in (("mcore", "hsdp"), ("mcore", "hsdp_outer"), ("gpt-to-hybrid", "layers"), ("ungroup", "keys"), ("group", "norms"), ("quantize", "base"),
                            ("dequantize", "base"), ("reshard", "base"), ("torch-file", "base"), ("from-hdf5", "base")):
             with self.subTest(kind, name=name), self.assertRaisesRegex(mckpt.Error, f"no setting `{name}` here") as raised:
-                mckpt.plan(TINY_MODEL, "b", to=kind, **{name: "1"})
+                mckpt.plan(TINY_MODEL, "b", to=kind, **{name: 1 if name in settings.NUMBERS else "1"})
             (note,) = raised.exception.notes
             self.assertNotIn(name, note.replace(",", "").split())
             self.assertIn("model_files", note)
@@ -87,6 +94,35 @@ class Settings(unittest.TestCase):
             with self.assertRaisesRegex(mckpt.Error, f"`{name}` needs a value that is not empty") as raised:
                 mckpt.plan(TINY_MODEL, "b", to=kind, **{name: ""})
             self.assertEqual(raised.exception.code, "MC0001")
+
+    def test_numbers_are_whole_numbers_in_every_function(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        count = iter(range(1000))
+        out = lambda: f"{folder.name}/{next(count)}"
+        tensor = mckpt.open(TINY_MODEL)["lm_head.weight"]
+        plan = mckpt.plan(TINY_MODEL, out(), to="safetensors")
+        plan.run(progress=False)
+        calls = [("threads", lambda **n: mckpt.verify(TINY_MODEL, progress=False, **n)), ("threads", lambda **n: mckpt.diff(TINY_MODEL, TINY_MODEL, progress=False, **n)),
+                 ("path_tp", lambda **n: mckpt.diff(TINY_MODEL, TINY_MODEL, progress=False, **n)), ("threads", lambda **n: mckpt.plot(TINY_MODEL, out() + ".html", progress=False, **n)),
+                 ("threads", lambda **n: mckpt.load(TINY_MODEL, "cpu", progress=False, **n)), ("threads", lambda **n: mckpt.plan(TINY_MODEL, out(), to="fsdp", dp=1, **n)),
+                 ("tp", lambda **n: mckpt.plan(TINY_MODEL, out(), to="fsdp", dp=1, **n)), ("threads", lambda **n: mckpt.convert(TINY_MODEL, out(), to="fsdp", dp=1, progress=False, **n)),
+                 ("threads", lambda **n: mckpt.export(out(), out(), progress=False, **n)), ("max_memory", lambda **n: plan.run(progress=False, overwrite=True, **n)),
+                 ("source_tp", lambda **n: mckpt.open_as_fsdp(TINY_MODEL, **n)), ("threads", lambda **n: tensor.statistics(**n))]
+        for name, call in calls:
+            for value in ("2", "two", b"2", 2.0, [2], {"2": 2}):
+                with self.subTest(name, value=value), self.assertRaises(mckpt.Error) as raised:
+                    call(**{name: value})
+                e = raised.exception
+                self.assertEqual((e.code, e.status, e.message, e.expected, e.found), ("MC0001", 2, f"the value of `{name}` is not allowed", "a whole number", repr(value)))
+            try:
+                call(**{name: Two()})  # is read as 2, which may be no setting of this checkpoint
+            except mckpt.Error as e:
+                self.assertNotIn("a whole number", str(e))
+        for value in (2**31, -(2**31) - 1):
+            for name, call in calls:
+                if name == "threads":
+                    self.assertRaisesRegex(mckpt.Error, "`threads` is not allowed: expected a number of 31 bits", lambda call=call, value=value: call(threads=value))
 
     def test_comparing(self):
         self.check(mckpt.verify, lambda **how: mckpt.verify(TINY_MODEL, TINY_MODEL, progress=False, **how), "compare", settings.CompareSettings, ["against", "command", "report"])

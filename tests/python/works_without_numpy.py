@@ -209,6 +209,37 @@ class Package(unittest.TestCase):
                     with self.assertRaises(mckpt.Error):
                         ckpt["float32"].tobytes()
 
+    def test_a_program_changes_its_folder(self):
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        adapters = os.path.join(DATA, "adapters", "target_parameters")
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(TINY_MODEL, os.path.join(folder, "model"))
+            shutil.copytree(adapters, os.path.join(folder, "adapters"))
+            shutil.copy(MIXED, os.path.join(folder, "file.safetensors"))
+            mckpt.convert(TINY_MODEL, os.path.join(folder, "run"), to="fsdp", tp=2, progress=False)
+            shutil.copytree(os.path.join(DATA, "own_names", "fsdp2_bare", "checkpoint"), os.path.join(folder, "dcp"))
+            os.chdir(folder)
+            adapter = {"base": os.path.join("adapters", "base")}
+            kinds = [("model", mckpt.open, {}), ("file.safetensors", mckpt.open, {}), ("run", mckpt.open, {}), ("./dcp", mckpt.open, {}), ("run", mckpt.open_as_fsdp, {}),
+                     (os.path.join("adapters", "adapter"), mckpt.open, adapter), (os.path.join("run", "..", "model"), mckpt.open, {}), ("dcp/__0_0.distcp", mckpt.open, {"local": True})]
+            for path, opened, words in kinds:
+                with self.subTest(path, opened=opened.__name__):
+                    os.chdir(folder)
+                    absolute = {key: os.path.abspath(value) if key == "base" else value for key, value in words.items()}
+                    with opened(path, **words) as ckpt, opened(os.path.join(folder, path), **absolute) as same:
+                        shown = os.path.relpath(same.path, folder)
+                        self.assertEqual(os.path.normpath(ckpt.path), shown)
+                        self.assertTrue(ckpt.path.startswith(path) or opened is mckpt.open_as_fsdp or words, ckpt.path)
+                        self.assertTrue(len(ckpt))
+                        for away in ("/", os.path.join(folder, "model")):
+                            os.chdir(away)
+                            for name, tensor in list(ckpt.items())[:4]:
+                                mckpt.tensor.MAPPED_FROM = 0
+                                other = same[name]
+                                self.assertEqual((tensor.digest(), tensor.statistics(), tensor.tobytes(), tensor.chunks()), (other.digest(), other.statistics(), other.tobytes(), other.chunks()))
+            os.chdir(before)
+
     def test_a_closed_checkpoint_says_so(self):
         ckpt = mckpt.open(TINY_MODEL)
         tensor = ckpt["lm_head.weight"]

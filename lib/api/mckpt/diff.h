@@ -43,7 +43,9 @@ struct DiffRow {
       0;  // items with NaN or infinity on one side: then there are no relative_l2 and cosine
   // Where the values are instead: "the same rows in another order"; "": nothing was found
   std::string hint{};
-  std::string file{};  // of `a`, if one file has the first difference
+  // The file of `a` that has the first difference, if one has it; of `b`, with its path, if its tensors
+  // are compared
+  std::string file{};
 };
 
 struct Diff {

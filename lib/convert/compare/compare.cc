@@ -125,7 +125,7 @@ Compared compare_values(OpenPath one, OpenPath other, const CompareOptions& opti
   CompareOptions every_byte = options;
   every_byte.opening.copies = CopyUse::kRead;
   SidePaths paths{path, source_path};
-  const bool turned = any_types && has_turned_sides(*tested, *source);
+  const bool turned = any_types && has_turned_sides(*tested, *source, options.counting.all);
   if (turned) {
     std::swap(tested, source), std::swap(paths.tested, paths.source);
     every_byte = turned_options(every_byte);
@@ -208,7 +208,7 @@ Compared compare(OpenPath tested, OpenPath source, const CompareOptions& options
           : "";
   Compared out;
   // Values that were quantised are compared with what an import makes of them, whichever side was made of the
-  // other. In a list of differences the sides keep their places.
+  // other. A list of differences has the tensors of the model in both orders.
   if (!scheme.empty() && is_sharded(*source.store) && has_megatron_names(*source.store)) {
     CompareOptions turned = options;
     turned.counting.turned = true;

@@ -6,13 +6,21 @@
 #include "convert/compare/sides/sides.h"
 #include "convert/open/megatron_names.h"
 #include "core/base/text.h"
+#include "io/store/driver.h"
 #include "io/store/store.h"
 #include "io/verify/verify.h"
 
 namespace mckpt::impl {
 
-bool has_turned_sides(const Store& a, const Store& b) {
-  return is_sharded(b) && is_model_without_config(a) && !has_megatron_names(a) && has_megatron_names(b);
+namespace {
+
+bool is_megatron(const Store& store) { return is_sharded(store) && has_megatron_names(store); }
+
+}  // namespace
+
+bool has_turned_sides(const Store& a, const Store& b, bool listed) {
+  if (is_megatron(b)) return is_model_without_config(a) && !has_megatron_names(a);
+  return listed && is_megatron(a) && b.driver().hf_folder;
 }
 
 void turn_sides(VerifyReport& report, const VerifyReport& before, const std::string& root, bool values) {
@@ -24,9 +32,12 @@ void turn_sides(VerifyReport& report, const VerifyReport& before, const std::str
       u.kind = u.kind == Kind::kOnlyTested ? Kind::kOnlySource : Kind::kOnlyTested;
     std::swap(u.tested, u.source);
   }
-  for (Finding& f : std::span(report.findings).subspan(before.findings.size()))
-    if (!f.file.empty() && !f.file.starts_with("/")) f.file = cat(root, "/", f.file);
+  const auto tell_side = [&](std::string& file) {
+    if (!file.empty() && !file.starts_with("/")) file = cat(root, "/", file);
+  };
+  for (Finding& f : std::span(report.findings).subspan(before.findings.size())) tell_side(f.file);
   for (Difference& d : std::span(report.differences).subspan(before.differences.size())) {
+    tell_side(d.file);
     if (values) std::swap(d.expected, d.found);
     if (d.distance) std::swap(d.distance->squares_a, d.distance->squares_b);
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 . "$MCKPT_SOURCE"/tests/support/common.inc
 
-# diff A B GLOB reads and judges the tensors that the GLOB chooses by the names of A, whatever A and B are; objects and
+# diff A B GLOB reads and judges the tensors that the GLOB chooses by the names of A, or of the model's folder; objects and
 # files are not compared, and the answer says so.
 "$mckpt" example a >out
 cp -r a b
@@ -28,13 +28,16 @@ expect 0 "$mckpt" diff a b --regex 'layers\.1\..*(up|down)_proj' --json
 has out '"choice": "layers\\.1\\..*(up|down)_proj"'
 has out '"tensors": 8'
 
-# An import and an export: the names are the first side's.
+# Beside a checkpoint of Megatron the names are the model's, in both orders.
 expect 1 "$mckpt" diff ckpt b '*layers.0.*' --json
 has out '"differ": 1'
 has out '"choice": "*layers.0.*"'
 expect 0 "$mckpt" diff ckpt b '*layers.1.*' --json
-has out '"tensors": 19'
-expect 1 "$mckpt" diff b ckpt "$name"
+has out '"tensors": 21'
+for order in "ckpt b" "b ckpt"; do
+  expect 1 "$mckpt" diff $order "$name"
+  has out "1 of 1 tensor that matches '$name' differs"
+done
 expect 0 "$mckpt" diff b ckpt '*layers.1.*'
 has out "equal: all 21 tensors"
 
@@ -51,7 +54,7 @@ expect 1 "$mckpt" diff a b layers.0
 has err "a glob has to match the whole name: '*layers.0*' matches 21 tensors"
 expect 1 "$mckpt" diff a b '*.{q,k}_proj.*'
 has err "braces are plain characters in a glob"
-has err "by their names in the first of the two"
+has err "by the names under which the two checkpoints are compared"
 expect 2 "$mckpt" diff '*q_proj*' a b
 has err "a GLOB comes behind the checkpoints"
 for command in ls stats; do

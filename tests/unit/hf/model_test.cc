@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <span>
 
 #include "core/base/error.h"
 #include "core/base/notes.h"
@@ -12,7 +13,9 @@
 #include "io/copy/side_files.h"
 #include "io/file/folder.h"
 #include "io/store/store.h"
+#include "mappings/family.h"
 #include "mappings/model/expand.h"
+#include "mappings/registry.h"
 #include "tests/support/golden_weights.h"
 #include "tests/support/safetensors_text.h"
 #include "tests/support/temp_folder.h"
@@ -125,6 +128,38 @@ TEST(HfModel, RefusesAnotherMapThanTheOneThatTheCheckpointWasMadeWith) {
             "MC2015");
   EXPECT_EQ(thrown_by([&] { open_hf_model(folder.path(), {.map_file = folder.at("no.json")}); }).substr(0, 6),
             "MC1001");
+}
+
+std::vector<std::string> notes_with_map(const std::string& model, std::string_view map) {
+  TempFolder folder;
+  std::vector<std::string> out;
+  for (std::string& text : texts(notes_of(open_hf_model(model, {.map_file = folder.put("map.json", map)}))))
+    if (text.find("unread") != text.npos) out.push_back(std::move(text));
+  return out;
+}
+
+// Rows read the output layer of a model that does not tie it, and experts that are stored apart.
+TEST(HfModel, TellsNamesUnderUnreadThatRowsRead) {
+  const std::string model = std::string(MCKPT_TEST_DATA "/models/tiny_qwen3_moe");
+  EXPECT_EQ(
+      notes_with_map(model, R"({"rows": [], "unread": [
+    {"name": "lm_head.weight", "reason": "not used"},
+    {"name": "model.layers.1.mlp.experts.0.up_proj.weight", "reason": "not used"},
+    {"name": "model.layers.{L}.mlp.experts.3.down_proj.weight", "reason": "not used"},
+    {"name": "model.rotary.inv_freq", "reason": "computed again"}]})"),
+      (std::vector<std::string>{
+          "lm_head.weight is named under \"unread\" in the map, and is read by output_layer.weight in this model",
+          "model.layers.1.mlp.experts.0.up_proj.weight is named under \"unread\" in the map, and is read by decoder.layers.1.mlp.experts.linear_fc1.weight0 in this model",
+          "model.layers.0.mlp.experts.3.down_proj.weight and 1 more are named under \"unread\" in the map, and are read by decoder.layers.0.mlp.experts.linear_fc2.weight3 and 1 more in this model"}));
+  // The entry of the family, as `mckpt mappings show` prints it, is about models that tie the two.
+  const std::span<const Unread> of_family = family_named("qwen3_moe").unread;
+  ASSERT_FALSE(of_family.empty());
+  for (const Unread& u : of_family) {
+    const std::string copy = u.copy_of.empty() ? "null" : cat("\"", u.copy_of, "\"");
+    const std::string map = cat(R"({"rows": [], "unread": [{"name": ")", u.name, R"(", "copy_of": )", copy,
+                                R"(, "reason": ")", u.reason, R"("}]})");
+    EXPECT_EQ(notes_with_map(model, map), std::vector<std::string>{});
+  }
 }
 
 // tiny_llama1 is tied: a head in its file is known as a copy of the embedding.

@@ -13,9 +13,11 @@ import operator
 import os
 import weakref
 from collections.abc import Mapping
-from typing import Any, Union
+from typing import Any
 
+from ._fields import NUMBERS
 from ._library import library
+from ._setting_types import Path as Path
 from .errors import Error, from_facts, not_allowed
 
 
@@ -63,9 +65,6 @@ class Handle:
         weakref.finalize(self, getattr(library(), free), pointer).atexit = False
 
 
-Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
-
-
 def name_bytes(text: Path) -> bytes:
     """A path or the name of a tensor. Bytes that are not UTF-8 are kept as Python keeps them in file
     names."""
@@ -85,6 +84,8 @@ def _texts(name: str, value: Any) -> list[str]:
     """The texts of one setting: none, one, or one for each item of a list."""
     if value is None:
         return []
+    if name in NUMBERS:
+        return [str(whole_number(name, value))]
     if isinstance(value, bool):
         return ["1" if value else "0"]
     if isinstance(value, (str, int, float)):
@@ -114,17 +115,23 @@ def call_text(function: str, *arguments: Any, **named: Any) -> str:
     return f"mckpt.{function}({', '.join(parts)})"
 
 
-def int_for_c(name: str, value: Any) -> int:
-    """A number for a parameter of the library that is an int. Raises Error where ctypes would cut it."""
+def whole_number(name: str, value: Any) -> int:
+    """A number of any setting or parameter: an int, or an integer of another library such as numpy's. A text or a float is
+    refused with the words of the library, whatever its value."""
     try:
-        number = operator.index(value)
+        return operator.index(value)
     except TypeError:
         raise not_allowed(name, "a whole number", value) from None
+
+
+def threads_for_c(threads: Any) -> int:
+    """For a parameter of the library that is an int. Raises Error where ctypes would cut it."""
+    number = whole_number("threads", threads)
     if not -(2**31) <= number < 2**31:
-        raise not_allowed(name, "a number of 31 bits", value)
+        raise not_allowed("threads", "a number of 31 bits", number)
     return number
 
 
 def thread_count(threads: int | None) -> int:
     """None: as many as there are processors to run on."""
-    return len(os.sched_getaffinity(0)) if threads is None else threads
+    return len(os.sched_getaffinity(0)) if threads is None else threads_for_c(threads)

@@ -236,6 +236,34 @@ class ConversionSettings(TypedDict, total=False):
     single_file: Flag
 
 
+#: Settings that are whole numbers, of any kind or function.
+NUMBERS = frozenset(
+    {
+        "bucket_size",
+        "cp",
+        "dp",
+        "ep",
+        "etp",
+        "first_stage_layers",
+        "hsdp",
+        "iteration",
+        "last_stage_layers",
+        "max_memory",
+        "max_shard_size",
+        "path_etp",
+        "path_tp",
+        "pp",
+        "rank",
+        "source_ep",
+        "source_etp",
+        "source_hsdp",
+        "source_tp",
+        "threads",
+        "tp",
+        "vpp",
+    }
+)
+
 #: By kind of conversion, or by function: settings with a sentence for each.
 FIELDS: dict[str, dict[str, str]] = {
     "hf": {

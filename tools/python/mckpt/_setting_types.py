@@ -1,15 +1,15 @@
-"""Types of settings."""
+"""Types of settings, and of paths."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Optional, Union
-
-from ._call import Path
 
 if TYPE_CHECKING:
     import torch  # type: ignore[import-not-found, unused-ignore]
 
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 Int = Optional[int]
 Flag = Optional[bool]
 Text = Optional[str]

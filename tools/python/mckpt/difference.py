@@ -51,7 +51,7 @@ class DiffRow:
     most_ulps: int  #: the most steps from one float of the type to the next between two items
     not_finite: int  #: items with NaN or infinity on one side: relative_l2 and cosine are then None
     hint: str  #: where the values are instead, such as "the same rows in another order"; "": nothing was found
-    file: str  #: of the first checkpoint, if one file has the first difference
+    file: str  #: of the first checkpoint, if one file has the first difference; of the second with its path, if its tensors are compared
 
     def __str__(self) -> str:
         text = f"{self.kind}  {self.name}"

@@ -63,8 +63,8 @@ def not_allowed(setting: str, expected: str, found: object) -> Error:
     """An error about a value that does not reach the library, as the library words it."""
     message = f"the value of `{setting}` is not allowed"
     facts = {"code": WRONG_SETTING, "status": 2, "message": message, "file": "", "tensor": "", "offset": -1}
-    facts |= {"expected": expected, "found": str(found), "notes": [], "help": ""}
-    return Error(f"{message}: expected {expected}, found {found}", facts)
+    facts |= {"expected": expected, "found": repr(found), "notes": [], "help": ""}
+    return Error(f"{message}: expected {expected}, found {found!r}", facts)
 
 
 def from_facts(line: str, facts: dict[str, Any]) -> Error:

@@ -4,7 +4,7 @@
                                                  '-----'-- keys of ConversionSettings
 
 Names, types and sentences come from the library (lib/options), from which scripts/fields writes _fields.py.
-None leaves a setting out.
+None leaves a setting out. Settings of NUMBERS take whole numbers, and no texts of them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Optional, TypeVar
 
 from ._fields import FIELDS as FIELDS
+from ._fields import NUMBERS as NUMBERS
 from ._fields import WORDS as WORDS
 from ._fields import CompareSettings as CompareSettings
 from ._fields import ConversionSettings as ConversionSettings

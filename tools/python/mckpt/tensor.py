@@ -20,7 +20,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _dlpack, _html, dtypes
-from ._call import Handle, call, int_for_c, name_bytes, read_json, read_text
+from ._call import Handle, call, name_bytes, read_json, read_text, threads_for_c
 from ._library import Stretch
 from .values import Chunk, Statistics, chunk, statistics
 
@@ -200,7 +200,7 @@ class Tensor:
         """The statistics of the numbers. The numbers of a part are read by one thread, whatever `threads`
         is."""
         if self._is_whole():
-            return statistics(read_json("mckpt_statistics_json", *self._asked(), int_for_c("threads", threads)))
+            return statistics(read_json("mckpt_statistics_json", *self._asked(), threads_for_c(threads)))
         return statistics(read_json("mckpt_slice_statistics_json", *self._asked(), self._slice_text().encode()))
 
     def _asked(self) -> tuple[Handle, bytes]:

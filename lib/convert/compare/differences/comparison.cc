@@ -130,7 +130,7 @@ bool Comparison::run(const ComparedChunks& all, VerifyReport& report) {
     try {
       choice_.choose(names);  // throws, with the nearest name
     } catch (Error& e) {
-      e.note("tensors are chosen by their names in the first of the two checkpoints");
+      e.note("tensors are chosen by the names under which the two checkpoints are compared");
       throw;
     }
   }

@@ -40,11 +40,13 @@ Opened table_of(const Store& tested, std::unique_ptr<Store> source, const std::s
   return open_table(std::move(source), how);
 }
 
-// There is one checkpoint, the tested side: the options for the ranks of either side describe it.
-CheckpointOptions opening_of_tested(const CompareOptions& options) {
+// There is one checkpoint: the options for the ranks of either side describe it, its own before the other's.
+CheckpointOptions opening_of_checkpoint(const CompareOptions& options, bool tested) {
   CheckpointOptions how = options.opening;
-  if (options.path_tp) how.source_tp = options.path_tp, how.tp_setting = options.path_tp_setting;
-  if (options.path_etp) how.source_etp = options.path_etp, how.etp_setting = options.path_etp_setting;
+  if (options.path_tp && (tested || !how.source_tp))
+    how.source_tp = options.path_tp, how.tp_setting = options.path_tp_setting;
+  if (options.path_etp && (tested || !how.source_etp))
+    how.source_etp = options.path_etp, how.etp_setting = options.path_etp_setting;
   return how;
 }
 
@@ -96,7 +98,7 @@ Sides sides_of_import(std::unique_ptr<Store> tested, std::unique_ptr<Store> sour
   tell_map(*out.source.table, options, out);
   out.beside.push_back({out.source.beside, out.source.floats_beside});
   const RunSetup setup{0, options.params_dtype.of(out.source.table->map->model())};
-  out.tested = sharded_as(std::move(tested), out.source, opening_of_tested(options), setup);
+  out.tested = sharded_as(std::move(tested), out.source, opening_of_checkpoint(options, true), setup);
   return out;
 }
 
@@ -118,7 +120,8 @@ Sides sides_of_export(std::unique_ptr<Store> tested, std::unique_ptr<Store> sour
   const std::string path = chosen_path(*tested, paths.tested);
   out.tested = table_in(std::move(tested), path, reading);
   tell_map(*out.tested.table, options, out);
-  out.source = sharded_as(std::move(source), out.tested, options.opening, {0, std::nullopt});
+  out.source =
+      sharded_as(std::move(source), out.tested, opening_of_checkpoint(options, false), {0, std::nullopt});
   return out;
 }
 
