@@ -18,10 +18,12 @@
 #include "mappings/fsdp/memory_table.h"
 #include "mappings/fsdp/model_packing.h"
 #include "mappings/model/expand.h"
+#include "options/fields.h"
 #include "page/data/fused_picture.h"
 #include "page/data/memory_picture.h"
 #include "page/svg/memory_svg.h"
 #include "tools/options/command_line.h"
+#include "tools/options/field_flags.h"
 #include "tools/render/notes.h"
 #include "tools/render/output.h"
 
@@ -32,6 +34,7 @@ namespace {
 constexpr const char* kOfFsdp[] = {"--engine",     "--strategy", "--fsdp-unit",     "--fsdp-units-for",
                                    "--fp8-recipe", "--freeze",   "--bucket-size",   "--hsdp",
                                    "--hsdp-outer", "--spelling", "--hybrid-pattern"};
+constexpr const char* kOfTorchDist[] = {"--vpp", "--first-stage-layers", "--last-stage-layers"};
 
 MemoryPicture::Row picture_row(const MemoryRow& row) {
   const RankMemory& m = row.memory;
@@ -57,6 +60,9 @@ void PlotAs::declare(CommandLine& line) {
       "--parts", parts_,
       "with --as fsdp, and a GLOB of one fused parameter: draw its parts (W and V; q, k, v, z, b and a) beside the items of the ranks, and into which part they go if parts are cut by a rank's own number of items; .svg or .txt");
   run_.declare(line);
+  line.heading("Pipeline of torch_dist");
+  FieldFlags flags(line);
+  pipeline_fields(pipeline_.chunks, pipeline_.first_layers, pipeline_.last_layers, flags);
 }
 
 FusedPicture PlotAs::parts_picture(const CommandLine& line, const std::string& path,
@@ -116,17 +122,19 @@ std::string PlotAs::memory_drawing(const CommandLine& line, const std::string& p
 }
 
 std::unique_ptr<Store> PlotAs::plan(const CommandLine& line, const std::string& path, int threads) const {
-  const Grid grid = run_.grid.grid();
   const std::string folder = folder_with_config(path, run_.model.options().files);
   PlannedCheckpoint planned;
   if (as_ == "fsdp") {
+    for (const char* name : kOfTorchDist)
+      if (line.given(name)) throw Error(Code::kUsage, cat(name, " has a meaning only with --as torch_dist"));
     planned = planned_fsdp(of_fsdp(folder, threads));
   } else {
     for (const char* name : kOfFsdp)
       if (line.given(name)) throw Error(Code::kUsage, cat(name, " has a meaning only with --as fsdp"));
     ToMcoreOptions options;
-    options.source = folder, options.grid = grid, options.values = run_.values.options(),
+    options.source = folder, options.grid = run_.grid.grid(), options.values = run_.values.options(),
     options.threads = threads;
+    options.pipeline = pipeline_;
     options.checkpoint.model = run_.model.options();
     planned = planned_torch_dist(options);
   }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "mappings/model/stages.h"
 #include "tools/options/hf_run_flags.h"
 
 namespace mckpt::impl {
@@ -40,6 +41,7 @@ class PlotAs {
   std::string as_;
   bool memory_ = false, parts_ = false;
   HfRunFlags run_{"auto"};
+  PipelineOptions pipeline_;
 };
 
 }  // namespace mckpt::impl

@@ -7,6 +7,7 @@ import tempfile
 
 from mckpt_tests import pages
 from mckpt_tests.checks import expect, expect_equal, finish
+from mckpt_tests.models import Models
 from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA, TINY_MODEL
 
@@ -72,4 +73,11 @@ with tempfile.TemporaryDirectory(prefix="mckpt_plot_") as folder:
         expect(kind != "fsdp" or (len(experts) == 3 and all(pages.numbers(row["members"]) == [0, 1, 2, 3] for row in experts)), f"experts are not drawn as one: {experts}")
         layers = [block for block in plan["map"]["blocks"] if block["section"]]
         expect(kind != "fsdp" or (len(layers) == 1 and layers[0]["layers"] == [[0, 1]]), f"layers are not drawn as one: {layers}")
+    # Stages with different numbers of layers.
+    models = Models(only=["llama3"])
+    llama = models.path("llama3")
+    stages = ["--tp", "2", "--pp", "2", "--first-stage-layers", "1"]
+    written = os.path.join(folder, "stages")
+    run_mckpt("convert", "to-mcore", llama, written, *stages, "--no-sync", "-q")
+    compare("stages", drawn(llama, "--as", "torch_dist", *stages), listed(written))
 finish(400)
