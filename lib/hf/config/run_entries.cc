@@ -17,8 +17,8 @@ namespace {
 constexpr std::string_view kShare = "partial_rotary_factor", kNoWindows = "layers without windows";
 
 // How the class of a model reads entries of rotary embeddings. `percent` and `rotated` are its defaults, and
-// count wherever nothing else says them; a class without either that reads a share has `share`. The others are
-// of an object, which counts where the config has none, with its own base.
+// count wherever nothing else says them; a class without either that reads a share has `share`. The others
+// are of an object, which counts where the config has none, with its own base.
 struct ClassRope {
   std::string_view model_type;  // without "_text" behind it
   double percent = 0;
