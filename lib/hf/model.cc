@@ -231,12 +231,13 @@ void pair_tensors(HfModel& m) {
           ModelMap::promised(m.config.model, *m.config.family, map_options(m.expert_layout));
       std::vector<std::string_view> names;
       for (i32 t = 0; t < promised.sources().size(); t++) names.push_back(promised.sources()[t].name);
-      m.store = with_front_of_class(std::move(m.store), names);
-      if (m.store) m.map = map_of(m), m.fronted = true;
+      FrontedStore fronted = with_front_of_class(std::move(m.store), names);
+      m.store = std::move(fronted.store);
+      if (m.store) m.map = map_of(m), m.fronted = fronted.how;
     } catch (const Error& e) {
       if (e.code() == Code::kInterrupted || e.is_of_the_moment()) throw;
     }
-    if (!m.fronted) throw first;
+    if (m.fronted.empty()) throw first;
   }
 }
 
@@ -325,20 +326,23 @@ HfModel open_hf_model(const std::string& path, std::unique_ptr<Store> weights,
   return m;
 }
 
-std::unique_ptr<Store> with_names_of_class(std::unique_ptr<Store>& store, const HfModelOptions& options) {
-  if (adapted_view(*store)) return nullptr;  // whose root is the base's
+FrontedStore with_names_of_class(std::unique_ptr<Store>& store, const HfModelOptions& options) {
+  if (adapted_view(*store)) return {};  // whose root is the base's
   std::vector<RenamedStore::Tensor> tensors;
+  std::string_view how;
   try {
     const HfModel model = open_hf_model(store->root(), options);
-    if (!model.fronted || model.store->tensor_count() != store->tensor_count()) return nullptr;
+    how = model.fronted;
+    if (how.empty() || model.store->tensor_count() != store->tensor_count()) return {};
     for (i64 t = 0; t < model.store->tensor_count(); t++)
       tensors.push_back({std::string(model.store->name(t)), t});
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted || e.is_of_the_moment()) throw;
-    return nullptr;
+    return {};
   }
-  return std::make_unique<RenamedStore>(std::shared_ptr<const Store>(std::move(store)), std::move(tensors),
-                                        true);
+  return {std::make_unique<RenamedStore>(std::shared_ptr<const Store>(std::move(store)), std::move(tensors),
+                                         true),
+          how};
 }
 
 // Every named tensor becomes a row of a table of its own; the map pairs each row with itself.

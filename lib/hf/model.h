@@ -15,10 +15,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/base/int.h"
 #include "hf/config/json.h"
 #include "hf/folder/expert_layout.h"
+#include "hf/folder/front_of_names.h"
 #include "hf/model_options.h"
 
 namespace mckpt::impl {
@@ -53,7 +55,7 @@ struct HfModel {
       index;                           // set if the folder has the index but none of the files that it names
   std::unique_ptr<OwnFamily> own;      // set if a map file changes the family's tables
   std::unique_ptr<PlainFamily> plain;  // set for a model that no family knows
-  bool fronted = false;                // `store` has other fronts of names than the files (front_of_names.h)
+  std::string_view fronted;            // how the files' names differ from the store's, if they do
   std::unique_ptr<ModelMap> map;       // its source table has the store's tensors, in the store's order
 
   bool has_data() const { return store != nullptr; }
@@ -76,9 +78,9 @@ HfModel open_hf_model(const std::string& path, std::unique_ptr<Store> weights,
                       const HfModelOptions& options = {});
 
 // The store of a model's folder under the names of the class (front_of_names.h), where its config.json and
-// its tensors pair so; else null. `store` is left alone then. Throws kInterrupted, and what only this moment
+// its tensors pair so; else none. `store` is left alone then. Throws kInterrupted, and what only this moment
 // refuses; a folder that cannot be opened as a model has no such names.
-std::unique_ptr<Store> with_names_of_class(std::unique_ptr<Store>& store, const HfModelOptions& options);
+FrontedStore with_names_of_class(std::unique_ptr<Store>& store, const HfModelOptions& options);
 
 // The config.json of such a folder alone. Throws what read_hf_config() throws, with the file; kNotFound.
 // `map_text`: the map file that applies to the model, or "".

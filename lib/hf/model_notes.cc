@@ -55,8 +55,8 @@ Notes notes_of(const HfModel& model) {
   else if (!model.config.quantized.empty())
     notes.warn(cat(model.config.quantized, "; shapes and sizes are those of the model before quantisation"));
   if (const std::string warning = map_warning(model); !warning.empty()) notes.warn(warning);
-  for (const std::string& doubt : model.config.run.doubts) notes.warn(doubt);
-  if (model.fronted) notes.note(kFrontedText);
+  for (const std::string& doubt : model.config.doubts) notes.warn(doubt);
+  if (!model.fronted.empty()) notes.note(fronted_text({{"the files", model.fronted}}));
   if (has_adapter_beside(model))
     notes.warn(
         "the folder has an adapter beside the whole model, which is not read: transformers with PEFT loads the model with it; move one of them into a folder of its own, and give the model as `base` to have the adapter in it");

@@ -1,12 +1,15 @@
 """Entries of config.json that are wrong by themselves, beside transformers' own Qwen3-MoE: where its class refuses an entry, or computes
 no finite numbers, mckpt refuses the config or warns; what it computes with is read without a word, but for the few entries with
-which no model can be meant. All activations and ways of rotary embeddings that transformers knows are known to mckpt.
+which no model can be meant. The class of every family is asked for entries that are null: mckpt warns where it refuses them, and
+nowhere else. All activations and ways of rotary embeddings that transformers knows are known to mckpt.
 """
 
 from mckpt_tests.checks import expect, finish, in_parallel, need
 from mckpt_tests.program import run_mckpt
+from mckpt_tests.transformers_models import BUILT, GOLDEN_FAMILIES, TINY, golden_config
 
 need("transformers")
+import copy
 import json
 import os
 import sys
@@ -74,12 +77,73 @@ def check(key, value):
         expect((said == "") == ok, what)
 
 
+# Spellings of one entry are in one row; an entry that is read at the top alone is in the last.
+SPELLINGS = [("rms_norm_eps", "layer_norm_epsilon", "norm_eps", "layernorm_epsilon", "layer_norm_eps"),
+             ("hidden_act", "hidden_activation", "mlp_hidden_act", "activation_function"), ("num_experts_per_tok", "top_k_experts", "moe_top_k"),
+             ("attention_bias",), ("mlp_bias",), ("rope_theta",)]
+AT_TOP = "tie_word_embeddings"
+# mckpt does not read this class's own config, but the one that its hub has.
+OTHER_CONFIG = ("mimo_v2_flash",)
+
+
+def language_of(config):
+    inner = [config[key] for key in ("text_config", "llm_config", "thinker_config") if key in config]
+    return language_of(inner[0]) if inner else config
+
+
+def config_of_class(config):
+    with tempfile.TemporaryDirectory(prefix="mckpt_limits_") as folder:
+        with open(os.path.join(folder, "config.json"), "w") as f:
+            json.dump(config, f)
+        return transformers.AutoConfig.from_pretrained(folder)
+
+
+def class_takes(config, key):
+    """Whether transformers' class takes the config. It uses the base of rotary embeddings when the model is made."""
+    try:
+        found = config_of_class(config)
+        if key == "rope_theta":
+            with torch.device("meta"):
+                getattr(transformers, config["architectures"][0])(found)
+        return True
+    except Exception:
+        return False
+
+
+def nulls_of(config):
+    """The config with each of its class's entries null, where it has no other spelling of it."""
+    found = config_of_class(config)
+    fields = set(found.get_text_config().to_dict()) | {"rope_theta"}
+    for spellings in SPELLINGS:
+        for key in fields.intersection(spellings):
+            changed = copy.deepcopy(config)
+            language = language_of(changed)
+            for other in ("rope_parameters", "rope_scaling") * (key == "rope_theta"):
+                language.pop(other, None)
+            language[key] = None
+            if all(language.get(other) is None for other in spellings):
+                yield changed, key
+    yield {**config, AT_TOP: None}, AT_TOP
+
+
+def check_null(config, key):
+    said, ok = answer(config), class_takes(config, key)
+    expect(said == ("" if ok else "warned"), f"{config['model_type']}, {key} null: transformers {'takes' if ok else 'refuses'} it, mckpt: {said or 'nothing'}")
+
+
 def check_word(entry):
     expect(answer({**CONFIG, **entry}) == "", f"{entry} is known to transformers")
 
 
+families = {(c["model_type"], language_of(c).get("model_type")): c for c in [golden_config(m) for m in GOLDEN_FAMILIES + BUILT] + TINY
+            if c["model_type"] not in OTHER_CONFIG}
+nulls = [case for config in families.values() for case in nulls_of(config)]
+# The layers of this tiny config are all of the kind that has a base of its own.
+nulls = [(config, key) for config, key in nulls if (config["model_type"], key) != ("olmo3", "rope_theta")]
+expect(len(families) > 50 and len(nulls) > 250, f"{len(families)} families, {len(nulls)} entries that are null")
+in_parallel(check_null, nulls)
 cases = [(k, v) for k, values in VALUES.items() for v in values] + NOT_MEANT
 in_parallel(check, cases)
 in_parallel(check_word, [({"hidden_act": a},) for a in ACT2CLS])
 in_parallel(check_word, [({"rope_scaling": {"rope_type": t, "factor": 2.0}},) for t in ("default", *ROPE_INIT_FUNCTIONS)])
-finish(60)
+finish(320)

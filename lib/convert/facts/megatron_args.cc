@@ -159,14 +159,10 @@ bool rotates_neighbours(const ModelConfig& m) {
 void add_positions(Fields& f, const MegatronArgs& args) {
   const ModelConfig& m = args.map.model();
   const RopeEntries& rope = args.entries.rope;
-  const bool rotary = is_rotary(m), latent = m.mla.kv_lora > 0;
   // False is what --no-position-embedding gives, which Megatron refuses beside another type than "rope".
   f.add("add_position_embedding", true);
-  f.add("position_embedding_type", !rotary                          ? "none"
-                                   : !rope.sections.empty()         ? "mrope"
-                                   : rope.type == "yarn" && !latent ? "yarn"
-                                                                    : "rope");
-  if (!rotary) return;
+  f.add("position_embedding_type", std::string(position_embedding_type(m, rope)));
+  if (!is_rotary(m)) return;
   if (rotates_neighbours(m)) f.add("rotary_interleaved", true);
   if (rope.base > 0) f.add("rotary_base", number_value(rope.base));
   f.add("rotary_percent", rope.percent > 0 ? rope.percent : 1.0);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -21,11 +20,10 @@ namespace {
 enum class Stretching : u8 { kNone, kYarn, kLatentYarn, kLlama3, kLinear, kUnsaid };
 
 Stretching stretching_of(const ModelConfig& m, const RopeEntries& rope) {
-  // "mrope" and the like say which sections of a head have which positions.
-  constexpr std::string_view kPlain[] = {"", "default", "mrope", "ernie_3d", "xdrope"};
-  if (std::ranges::find(kPlain, rope.type) != std::end(kPlain)) return Stretching::kNone;
+  if (rope.type.empty() || std::ranges::find(kPlainRopes, rope.type) != kPlainRopes.end())
+    return Stretching::kNone;
   if (m.mla.kv_lora > 0) return rope.type == "yarn" ? Stretching::kLatentYarn : Stretching::kUnsaid;
-  if (rope.some_layers) return Stretching::kUnsaid;
+  if (!rope.some_layers.empty()) return Stretching::kUnsaid;
   if (rope.type == "yarn") return Stretching::kYarn;
   if (rope.type == "llama3") return Stretching::kLlama3;
   if (rope.type != "linear") return Stretching::kUnsaid;
@@ -35,6 +33,12 @@ Stretching stretching_of(const ModelConfig& m, const RopeEntries& rope) {
 }  // namespace
 
 bool is_rotary(const ModelConfig& m) { return m.mamba.heads == 0; }
+
+std::string_view position_embedding_type(const ModelConfig& model, const RopeEntries& rope) {
+  if (!is_rotary(model)) return "none";
+  if (!rope.sections.empty()) return "mrope";
+  return stretching_of(model, rope) == Stretching::kYarn ? "yarn" : "rope";
+}
 
 // Megatron has fields of their own for latent attention, which is stretched by default.
 std::vector<ArgField> stretching_fields(const ModelConfig& model, const RopeEntries& rope) {
@@ -88,12 +92,16 @@ bool states_interpolation(const ModelConfig& model, const RunEntries& entries) {
 void note_unsaid_rope(const ModelConfig& model, const RunEntries& entries, Notes& notes) {
   const RopeEntries& rope = entries.rope;
   if (!is_rotary(model)) return;
+  if (rope.unread_percent > 0 && rope.unread_percent != 1)
+    notes.note(cat("config.json says that the part ", rope.unread_percent,
+                   " of each head is rotated, which transformers' class of ", escaped(model.model_type),
+                   " does not compute with: the args say that heads are rotated whole"));
   if (!rope.of_kinds.empty())
     notes.note(cat("the args do not say how the rotary embeddings of kinds of layers are stretched (",
                    listed(rope.of_kinds), "): Megatron has arguments for all layers together"));
   const Stretching how = stretching_of(model, rope);
-  if (how == Stretching::kUnsaid && rope.some_layers)
-    notes.note(cat("the args do not say how the rotary embeddings of layers without windows are stretched (",
+  if (how == Stretching::kUnsaid && !rope.some_layers.empty())
+    notes.note(cat("the args do not say how the rotary embeddings of ", rope.some_layers, " are stretched (",
                    escaped(rope.type), "): Megatron has arguments for all layers together"));
   else if (how == Stretching::kUnsaid && rope.type == "linear" && rope.factor <= 0)
     notes.warn(

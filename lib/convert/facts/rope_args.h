@@ -4,6 +4,7 @@
 //   {"rope_type": "dynamic", "factor": 2.0}    nothing, and a warning
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "convert/facts/megatron_args.h"
@@ -15,6 +16,8 @@ struct ModelConfig;
 struct RopeEntries;
 struct RunEntries;
 
+// The argument of that name: how positions enter the attention.
+std::string_view position_embedding_type(const ModelConfig& model, const RopeEntries& rope);
 // The fields of the way in which the entries stretch rotary embeddings; none for a way that args cannot say.
 std::vector<ArgField> stretching_fields(const ModelConfig& model, const RopeEntries& rope);
 // A whole number as an integer, which many arguments of Megatron are.

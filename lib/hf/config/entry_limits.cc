@@ -18,7 +18,6 @@ namespace mckpt::impl {
 namespace {
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-constexpr const char* kRopeObjects[] = {"rope_scaling", "rope_parameters"};
 
 // `expected`: the limits, as messages say them.
 struct NumberLimit {
@@ -28,53 +27,40 @@ struct NumberLimit {
   double most;
   std::string_view expected;
 };
-constexpr NumberLimit kNumberLimits[] = {
-    {"rms_norm_eps", 0, false, kNoLimit, "0 or more"},
-    {"layer_norm_epsilon", 0, false, kNoLimit, "0 or more"},
-    {"norm_eps", 0, false, kNoLimit, "0 or more"},
-    {"layernorm_epsilon", 0, false, kNoLimit, "0 or more"},
-    {"layer_norm_eps", 0, false, kNoLimit, "0 or more"},
-    {"attention_dropout", 0, false, 1, "0 to 1"},
-    {"hidden_dropout", 0, false, 1, "0 to 1"},
-    {"rope_theta", 0, true, kNoLimit, "a positive number"},
-    {"partial_rotary_factor", 0, true, 1, "more than 0, at most 1"},
-};
+constexpr NumberLimit kBaseLimit = {"rope_theta", 0, true, kNoLimit, "a positive number"},
+                      kShareLimit = {"partial_rotary_factor", 0, true, 1, "more than 0, at most 1"};
+constexpr NumberLimit kNumberLimits[] = {{"attention_dropout", 0, false, 1, "0 to 1"},
+                                         {"hidden_dropout", 0, false, 1, "0 to 1"},
+                                         kBaseLimit,
+                                         kShareLimit};
 // The entries of objects of rotary embeddings.
 constexpr NumberLimit kRopeLimits[] = {
-    {"rope_theta", 0, true, kNoLimit, "a positive number"},
-    {"partial_rotary_factor", 0, true, 1, "more than 0, at most 1"},
-    {"factor", 0, true, kNoLimit, "a positive number"},
-};
+    kBaseLimit, kShareLimit, {"factor", 0, true, kNoLimit, "a positive number"}};
 
-// The names of activations and ways of stretching in any release of transformers.
+// The names of activations in any release of transformers.
 constexpr std::string_view kActivations[] = {
     "gelu",       "gelu_10", "gelu_accurate", "gelu_fast", "gelu_new", "gelu_python", "gelu_python_tanh",
     "hardswish",  "laplace", "leaky_relu",    "linear",    "mish",     "prelu",       "gelu_pytorch_tanh",
     "quick_gelu", "relu",    "relu2",         "relu6",     "sigmoid",  "silu",        "sqrtsoftplus",
     "swish",      "tanh",    "xielu"};
-// "su" is an older word for "longrope", "mrope", "ernie_3d" and "xdrope" are words for sections of a head,
-// "deepseek_yarn" is Sarvam's word for "yarn", "ntk_alpha" HunYuan's for a kind of "dynamic".
-constexpr std::string_view kRopeTypes[] = {
-    "default", "linear", "dynamic", "yarn",     "longrope", "llama3",        "proportional",
-    "axial",   "su",     "mrope",   "ernie_3d", "xdrope",   "deepseek_yarn", "ntk_alpha"};
 
 struct WordLimit {
-  std::string_view key, expected;
-  std::span<const std::string_view> words;
+  std::span<const std::string_view> keys, words;
+  std::string_view expected;
 };
-constexpr std::string_view kAnActivation = "an activation of transformers, such as silu or gelu_pytorch_tanh",
-                           kARopeType = "a type of transformers, such as default, linear, yarn or llama3";
-constexpr WordLimit kActivationWords[] = {{"hidden_act", kAnActivation, kActivations},
-                                          {"mlp_hidden_act", kAnActivation, kActivations},
-                                          {"hidden_activation", kAnActivation, kActivations},
-                                          {"activation_function", kAnActivation, kActivations}};
-constexpr WordLimit kRopeWords[] = {{"rope_type", kARopeType, kRopeTypes}, {"type", kARopeType, kRopeTypes}};
+constexpr std::string_view kActivationKeys[] = {"hidden_act", "mlp_hidden_act", "hidden_activation",
+                                                "activation_function"};
+constexpr std::string_view kRopeTypeKeys[] = {"rope_type", "type"};
+constexpr WordLimit kActivationWords = {kActivationKeys, kActivations,
+                                        "an activation of transformers, such as silu or gelu_pytorch_tanh"},
+                    kRopeWords = {kRopeTypeKeys, kRopeTypes,
+                                  "a type of transformers, such as default, linear, yarn or llama3"};
 
 // An entry that is null where none of the others is there. `read_as`: what is made of it. `null_in`: the
 // model types whose class takes null.
 struct NullEntry {
   std::string_view key;
-  std::initializer_list<std::string_view> others;
+  std::span<const std::string_view> others;
   std::string_view read_as;
   std::initializer_list<std::string_view> null_in = {};
   bool of_experts = false;  // says something only of models with experts
@@ -84,20 +70,16 @@ constexpr std::string_view kNoEpsilon = "not written into args, where Megatron h
                            kNoRopeBase = "not written into args, where Megatron has 10000",
                            kNoTop = "not written into args, where Megatron has 2";
 const NullEntry kNullEntries[] = {
-    {"rms_norm_eps", {"layer_norm_epsilon", "norm_eps", "layernorm_epsilon", "layer_norm_eps"}, kNoEpsilon},
-    {"layer_norm_epsilon", {"rms_norm_eps", "norm_eps", "layernorm_epsilon", "layer_norm_eps"}, kNoEpsilon},
-    {"norm_eps", {"rms_norm_eps", "layer_norm_epsilon", "layernorm_epsilon", "layer_norm_eps"}, kNoEpsilon},
-    {"hidden_act", {"mlp_hidden_act", "hidden_activation", "activation_function"}, "read as not given"},
-    {"rope_theta", {"rope_parameters", "rope_scaling"}, kNoRopeBase},
+    {"rope_theta", kRopeObjects, kNoRopeBase, {"gemma4_text", "mimo_v2_flash", "ministral3", "nemotron_h"}},
     {.key = "tie_word_embeddings",
      .others = {},
      .read_as = "read as false",
-     .null_in = {"gemma3"},
+     .null_in = {"gemma3", "muse_glimmer", "qwen2_5_omni", "qwen2_audio", "qwen3_omni_moe", "step3p7"},
      .at_top = true},
     {"attention_bias", {}, "read as false"},
     {"mlp_bias", {}, "read as false"},
     {"num_experts_per_tok",
-     {"top_k_experts", "moe_top_k"},
+     kTopExperts,
      kNoTop,
      {"deepseek_v2", "deepseek_v3", "kimi_k2", "kimi_k25", "hy_v3"},
      true},
@@ -112,32 +94,29 @@ void check_number(const ConfigFields& c, const NumberLimit& limit, const JsonVal
 }
 
 // A number, or a list with one for each layer.
-void check_numbers(const ConfigFields& c, std::span<const NumberLimit> limits) {
-  for (const NumberLimit& limit : limits) {
-    const JsonValue* value = c.find(limit.key);
-    if (value == nullptr) continue;
-    check_number(c, limit, *value);
-    if (!value->is(JsonType::kArray)) continue;
-    const JsonValue::Array& list = value->array(limit.key);
-    if (list.empty()) throw c.error(limit.key, "is empty").expected(limit.expected).found("an empty list");
-    for (const JsonValue& item : list) check_number(c, limit, item);
-  }
+void check_entry(const ConfigFields& c, const NumberLimit& limit) {
+  const JsonValue* value = c.find(limit.key);
+  if (value == nullptr) return;
+  check_number(c, limit, *value);
+  if (!value->is(JsonType::kArray)) return;
+  const JsonValue::Array& list = value->array(limit.key);
+  if (list.empty()) throw c.error(limit.key, "is empty").expected(limit.expected).found("an empty list");
+  for (const JsonValue& item : list) check_number(c, limit, item);
 }
 
-void check_words(const ConfigFields& c, std::span<const WordLimit> limits, bool own_code,
+void check_words(const ConfigFields& c, const WordLimit& limit, bool own_code,
                  std::vector<std::string>& doubts) {
-  for (const WordLimit& limit : limits) {
-    const JsonValue* value = c.find(limit.key);
+  for (std::string_view key : limit.keys) {
+    const JsonValue* value = c.find(key);
     if (value == nullptr || !value->is(JsonType::kString)) continue;
-    const std::string& word = value->string(limit.key);
+    const std::string& word = value->string(key);
     if (std::ranges::find(limit.words, word) != limit.words.end()) continue;
     if (own_code) {
-      doubts.push_back(cat("config.json has ", c.key(limit.key), " ", escaped(word),
+      doubts.push_back(cat("config.json has ", c.key(key), " ", escaped(word),
                            ", which transformers does not know: args cannot say it"));
       continue;
     }
-    Error e =
-        c.error(limit.key, "is not known").expected(limit.expected).found(cat("\"", escaped(word), "\""));
+    Error e = c.error(key, "is not known").expected(limit.expected).found(cat("\"", escaped(word), "\""));
     if (std::string_view near = nearest(word, limit.words); !near.empty())
       e.help(cat("did you mean '", near, "'?"));
     throw e;
@@ -147,7 +126,7 @@ void check_words(const ConfigFields& c, std::span<const WordLimit> limits, bool 
 // The object of rotary embeddings, or the objects in it: one for each kind of layer.
 void check_rope(const ConfigFields& c, const JsonValue& object, bool own_code,
                 std::vector<std::string>& doubts) {
-  check_numbers(c, kRopeLimits);
+  for (const NumberLimit& limit : kRopeLimits) check_entry(c, limit);
   check_words(c, kRopeWords, own_code, doubts);
   for (const JsonMember& m : object.object(""))
     if (m.value.is(JsonType::kObject)) check_rope(c.object(m.name), m.value, own_code, doubts);
@@ -164,7 +143,7 @@ void check_activations(const ConfigFields& c, const JsonValue& object, bool own_
 
 // The first of the keys is the one that is read.
 void check_experts_of_token(const ConfigFields& c, i64 experts) {
-  for (std::string_view key : {"num_experts_per_tok", "top_k_experts", "moe_top_k"}) {
+  for (std::string_view key : kTopExperts) {
     const JsonValue* value = c.find(key);
     if (value == nullptr) continue;
     const std::string expected = cat("1 to ", experts, ", the number of experts");
@@ -172,16 +151,21 @@ void check_experts_of_token(const ConfigFields& c, i64 experts) {
   }
 }
 
+void doubt_null(const ConfigFields& c, const NullEntry& entry, std::vector<std::string>& doubts) {
+  if (!c.is_null(entry.key) || c.has_any(entry.others)) return;
+  const std::string type = c.text_or("model_type", "");
+  if (std::ranges::find(entry.null_in, type) == entry.null_in.end())
+    doubts.push_back(cat("config.json has ", c.key(entry.key), " null, which transformers 5 refuses: it is ",
+                         entry.read_as));
+}
+
 void doubt_nulls(const ConfigFields& top, const ConfigFields& language, i64 experts,
                  std::vector<std::string>& doubts) {
-  for (const NullEntry& entry : kNullEntries) {
-    const ConfigFields& c = entry.at_top ? top : language;
-    if (!c.is_null(entry.key) || c.has_any(entry.others) || (entry.of_experts && experts == 0)) continue;
-    const std::string type = c.text_or("model_type", "");
-    if (std::ranges::find(entry.null_in, type) == entry.null_in.end())
-      doubts.push_back(cat("config.json has ", c.key(entry.key),
-                           " null, which transformers 5 refuses: it is ", entry.read_as));
-  }
+  for (std::string_view key : kEpsilons) doubt_null(language, {key, kEpsilons, kNoEpsilon}, doubts);
+  for (std::string_view key : kActivationKeys)
+    doubt_null(language, {key, kActivationKeys, "read as not given"}, doubts);
+  for (const NullEntry& entry : kNullEntries)
+    if (!entry.of_experts || experts > 0) doubt_null(entry.at_top ? top : language, entry, doubts);
 }
 
 }  // namespace
@@ -190,8 +174,9 @@ std::vector<std::string> check_entry_limits(const JsonValue& config, i64 experts
   const ConfigFields top(config, ""), c = language_of(top);
   std::vector<std::string> doubts;
   check_activations(top, config, own_code, doubts);
-  check_numbers(c, kNumberLimits);
-  for (const char* key : kRopeObjects)
+  for (std::string_view key : kEpsilons) check_entry(c, {key, 0, false, kNoLimit, "0 or more"});
+  for (const NumberLimit& limit : kNumberLimits) check_entry(c, limit);
+  for (std::string_view key : kRopeObjects)
     if (const JsonValue* rope = c.find(key); rope && rope->is(JsonType::kObject))
       check_rope(c.object(key), *rope, own_code, doubts);
   if (experts > 0) check_experts_of_token(c, experts);

@@ -66,7 +66,7 @@ i64 ConfigFields::integer(std::string_view name, i64 least) const {
 
 i64 ConfigFields::size(std::string_view key) const { return integer(key, 1); }
 
-bool ConfigFields::has_any(std::initializer_list<std::string_view> keys) const {
+bool ConfigFields::has_any(std::span<const std::string_view> keys) const {
   for (std::string_view k : keys)
     if (has(k)) return true;
   return false;

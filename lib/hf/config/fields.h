@@ -48,7 +48,10 @@ class ConfigFields {
   i64 size_of(std::initializer_list<std::string_view> keys) const {
     return size_of(std::span(keys.begin(), keys.size()));
   }
-  bool has_any(std::initializer_list<std::string_view> keys) const;
+  bool has_any(std::span<const std::string_view> keys) const;
+  bool has_any(std::initializer_list<std::string_view> keys) const {
+    return has_any(std::span(keys.begin(), keys.size()));
+  }
   // A number of 0 or more; `fallback` if the entry is absent.
   i64 count_or(std::string_view key, i64 fallback) const;
   // The same, but an explicit null is 0: transformers takes its default for an absent entry alone.

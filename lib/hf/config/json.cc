@@ -119,9 +119,9 @@ HfConfig read_hf_config(std::string_view text, bool shapes_only, const MapFile* 
     read_steps(top, config.family->config, config.model);
   else
     read_any(top, config.model);
-  config.run = read_run_entries(top);
-  config.run.doubts =
-      check_entry_limits(json, config.model.moe.experts, map || !config.family || top.has("auto_map"));
+  const bool own_code = map || !config.family || top.has("auto_map");
+  config.run = read_run_entries(top, own_code);
+  config.doubts = check_entry_limits(json, config.model.moe.experts, own_code);
   if (map) refuse_unasked(*map, asked, config.family);
   return config;
 }

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hf/config/run_entries.h"
 #include "mappings/config.h"
@@ -23,6 +24,7 @@ struct HfConfig {
   std::string architecture;          // architectures[0]; "" if the config has none
   std::string transformers_version;  // of the program that wrote the config; "" if it is not given
   RunEntries run;                    // what only the args of a training run state
+  std::vector<std::string> doubts;   // sentences about entries: check_entry_limits()
   std::string quantized;             // the words for a config that declares quantised weights; else ""
 };
 

@@ -5,9 +5,8 @@
 #include "hf/config/run_entries.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <iterator>
-#include <string_view>
+#include <utility>
 
 #include "hf/config/fields.h"
 #include "io/json/json.h"
@@ -15,29 +14,43 @@
 namespace mckpt::impl {
 namespace {
 
-// The entries that transformers' class has where config.json has none. `percent` and `rotated` count wherever
-// nothing else says them; the others are of an object, which counts where the config has none, with its own
-// base.
-struct DefaultRope {
+constexpr std::string_view kShare = "partial_rotary_factor", kNoWindows = "layers without windows";
+
+// How the class of a model reads entries of rotary embeddings. `percent` and `rotated` are its defaults, and
+// count wherever nothing else says them; a class without either that reads a share has `share`. The others
+// are of an object, which counts where the config has none, with its own base.
+struct ClassRope {
   std::string_view model_type;  // without "_text" behind it
   double percent = 0;
-  i64 rotated = 0;          // rotary_dim
-  std::string_view type{};  // "": no object
+  i64 rotated = 0;  // rotary_dim
+  bool share = false;
+  std::string_view some_layers{};  // the only layers that are ever stretched
+  std::string_view type{};         // "": no object
   double base = 0, factor = 0, beta_fast = 0, beta_slow = 0, mscale = 0, mscale_all_dim = 0;
   i64 original_positions = 0;
-  bool some_layers = false;  // layers with windows are never stretched
+
+  bool reads_share() const { return share || percent > 0 || rotated > 0; }
 };
-constexpr DefaultRope kDefaultRopes[] = {
-    {.model_type = "gemma3", .some_layers = true},
-    {.model_type = "gemma3n", .some_layers = true},
+constexpr ClassRope kClassRopes[] = {
+    {.model_type = "bailing_moe_v2", .share = true},
+    {.model_type = "deepseek_v4", .share = true, .some_layers = "layers with compressed attention"},
+    {.model_type = "gemma3", .some_layers = kNoWindows},
+    {.model_type = "gemma3n", .some_layers = kNoWindows},
     {.model_type = "glm4", .percent = 0.5},
     {.model_type = "glm4_moe", .percent = 0.5},
+    {.model_type = "glm4_moe_lite", .share = true},
     {.model_type = "glm4v_moe", .percent = 0.5},
+    {.model_type = "mimo_v2_flash", .share = true},
+    {.model_type = "minimax_m2", .share = true},
     {.model_type = "minimax_m3_vl", .rotated = 64},
     {.model_type = "nemotron", .percent = 0.5},
+    {.model_type = "olmo3", .some_layers = kNoWindows},
     {.model_type = "qwen3_next", .percent = 0.25},
     {.model_type = "qwen3_5", .percent = 0.25},
     {.model_type = "qwen3_5_moe", .percent = 0.25},
+    {.model_type = "qwen4_exp", .share = true},
+    {.model_type = "sarvam_moe", .share = true},
+    {.model_type = "step3p5", .some_layers = kNoWindows},
     {.model_type = "gpt_oss",
      .type = "yarn",
      .factor = 32,
@@ -55,15 +68,14 @@ constexpr DefaultRope kDefaultRopes[] = {
      .original_positions = 16384},
 };
 
-// The type is "" where the class has none.
-DefaultRope default_rope(std::string_view model_type) {
+ClassRope rope_of_class(std::string_view model_type) {
   constexpr std::string_view kText = "_text";
   if (model_type.ends_with(kText)) model_type.remove_suffix(kText.size());
-  const auto* at = std::ranges::find(kDefaultRopes, model_type, &DefaultRope::model_type);
-  return at == std::end(kDefaultRopes) ? DefaultRope{} : *at;
+  const auto* at = std::ranges::find(kClassRopes, model_type, &ClassRope::model_type);
+  return at == std::end(kClassRopes) ? ClassRope{} : *at;
 }
 
-void take_default(const DefaultRope& usual, RopeEntries& rope) {
+void take_default(const ClassRope& usual, RopeEntries& rope) {
   rope.type = usual.type;
   if (usual.base > 0) rope.base = usual.base;
   rope.factor = usual.factor, rope.original_positions = usual.original_positions;
@@ -72,7 +84,7 @@ void take_default(const DefaultRope& usual, RopeEntries& rope) {
 }
 
 // The first of the keys that the object has.
-std::optional<double> real_of(const ConfigFields& c, std::initializer_list<std::string_view> keys) {
+std::optional<double> real_of(const ConfigFields& c, std::span<const std::string_view> keys) {
   for (std::string_view key : keys)
     if (c.has(key)) return c.real_or(key, 0);
   return std::nullopt;
@@ -91,9 +103,9 @@ void note_kinds(const JsonValue& object, RopeEntries& rope) {
 // The entries of "rope_parameters" or "rope_scaling"; entries that the object lacks stay.
 void read_rope_object(const ConfigFields& c, RopeEntries& rope) {
   rope.base = c.real_or("rope_theta", rope.base);
-  rope.percent = c.real_or("partial_rotary_factor", rope.percent);
+  rope.percent = c.real_or(kShare, rope.percent);
   rope.type = c.text_or(c.has("rope_type") ? "rope_type" : "type", rope.type);
-  if (rope.type == "deepseek_yarn") rope.type = "yarn";  // Sarvam's word for it
+  if (rope.type == kSarvamYarn) rope.type = "yarn";
   rope.factor = c.real_or("factor", rope.factor);
   rope.beta_fast = c.real_or("beta_fast", rope.beta_fast);
   rope.beta_slow = c.real_or("beta_slow", rope.beta_slow);
@@ -115,31 +127,32 @@ double read_base(const ConfigFields& c) {
 }
 
 // `model_type`: of the language model.
-RopeEntries read_rope(const ConfigFields& c, std::string_view model_type) {
-  const DefaultRope usual = default_rope(model_type);
+RopeEntries read_rope(const ConfigFields& c, std::string_view model_type, bool own_code) {
+  const ClassRope usual = rope_of_class(model_type);
   RopeEntries rope;
   rope.base = read_base(c);
   // MiniMax has the number of items of a head.
   const i64 rotated = c.count_or("rotary_dim", usual.rotated), head = c.count_or("head_dim", 0);
   const double share = head > 0 ? static_cast<double>(rotated) / static_cast<double>(head) : 0;
-  rope.percent = c.real_or("partial_rotary_factor", share);
+  rope.percent = c.real_or(kShare, share);
   bool said = false;
-  for (const char* key : {"rope_scaling", "rope_parameters"})
+  for (std::string_view key : kRopeObjects)
     if (const JsonValue* how = c.find(key); how && how->is(JsonType::kObject)) {
       read_rope_object(c.object(key), rope);
       note_kinds(*how, rope);
       said = true;
     }
   if (!said && !usual.type.empty()) take_default(usual, rope);
+  if (!own_code && !usual.reads_share()) rope.unread_percent = std::exchange(rope.percent, 0);
   if (rope.percent == 0) rope.percent = usual.percent;
-  rope.some_layers = usual.some_layers || c.has("rope_local_base_freq");
+  rope.some_layers = c.has("rope_local_base_freq") ? kNoWindows : usual.some_layers;
   return rope;
 }
 
 RouterEntries read_router(const ConfigFields& c) {
   RouterEntries router;
-  router.top_experts =
-      c.count_or("num_experts_per_tok", c.count_or("top_k_experts", c.count_or("moe_top_k", 0)));
+  for (auto key = std::rbegin(kTopExperts); key != std::rend(kTopExperts); ++key)
+    router.top_experts = c.count_or(*key, router.top_experts);
   router.groups = c.count_or("n_group", 0);
   router.top_groups = c.count_or("topk_group", 0);
   router.scale = c.real_or("routed_scaling_factor", c.real_or("moe_router_scaling_factor", 0));
@@ -155,21 +168,20 @@ ConfigFields language_of(const ConfigFields& top) {
   return top.has("thinker_config") ? language_of(top.object("thinker_config")) : top;
 }
 
-RunEntries read_run_entries(const ConfigFields& top) {
+RunEntries read_run_entries(const ConfigFields& top, bool own_code) {
   const ConfigFields c = language_of(top);
   RunEntries run;
   run.positions = top.count_or("max_position_embeddings", 0);
   if (run.positions == 0) run.positions = c.count_or("max_position_embeddings", 0);
   run.ffn = c.count_or("intermediate_size", 0);
   run.head_dim = c.count_or("head_dim", 0);
-  run.norm_epsilon =
-      real_of(c, {"rms_norm_eps", "layer_norm_epsilon", "norm_eps", "layernorm_epsilon", "layer_norm_eps"});
+  run.norm_epsilon = real_of(c, kEpsilons);
   run.attention_dropout = c.real_or("attention_dropout", 0);
   run.hidden_dropout = c.real_or("hidden_dropout", 0);
   run.glu_limit = c.real_or("swiglu_limit", 0);
   for (std::string_view key : {"mlp_hidden_act", "hidden_act", "activation_function"})
     if (run.activation.empty()) run.activation = c.text_or(key, "");
-  run.rope = read_rope(c, c.text_or("model_type", top.text_or("model_type", "")));
+  run.rope = read_rope(c, c.text_or("model_type", top.text_or("model_type", "")), own_code);
   run.router = read_router(c);
   return run;
 }

@@ -10,7 +10,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/int.h"
@@ -19,6 +21,21 @@ namespace mckpt::impl {
 
 class ConfigFields;
 
+// The spellings of an entry: the first that the config has is read.
+inline constexpr std::string_view kEpsilons[] = {"rms_norm_eps", "layer_norm_epsilon", "norm_eps",
+                                                 "layernorm_epsilon", "layer_norm_eps"};
+inline constexpr std::string_view kTopExperts[] = {"num_experts_per_tok", "top_k_experts", "moe_top_k"};
+// The objects of rotary embeddings: what the second does not say is in the first.
+inline constexpr std::string_view kRopeObjects[] = {"rope_scaling", "rope_parameters"};
+inline constexpr std::string_view kSarvamYarn = "deepseek_yarn";  // Sarvam's word for "yarn"
+// The types of rotary embeddings in any release of transformers. The first ones stretch nothing: "mrope",
+// "ernie_3d" and "xdrope" are words for sections of a head, which have positions of their own. "su" is an
+// older word for "longrope", "ntk_alpha" HunYuan's for a kind of "dynamic".
+inline constexpr std::string_view kRopeTypes[] = {"default", "mrope", "ernie_3d",  "xdrope",       "linear",
+                                                  "dynamic", "yarn",  "longrope",  "proportional", "llama3",
+                                                  "axial",   "su",    kSarvamYarn, "ntk_alpha"};
+inline constexpr std::span<const std::string_view> kPlainRopes(kRopeTypes, 4);
+
 // How positions enter the attention: rotary embeddings and the way in which they are stretched.
 struct RopeEntries {
   double base = 0, percent = 0;  // percent: the share of a head that is rotated
@@ -26,8 +43,9 @@ struct RopeEntries {
   double factor = 0, beta_fast = 0, beta_slow = 0, mscale = 0, mscale_all_dim = 0;
   double low_freq_factor = 0, high_freq_factor = 0;  // of "llama3"
   i64 original_positions = 0;
-  std::vector<i64> sections;  // of a head: time, height, width
-  bool some_layers = false;   // the type is of those layers that have no windows
+  std::vector<i64> sections;       // of a head: time, height, width
+  std::string_view some_layers{};  // "layers without windows": the type is of these alone
+  double unread_percent = 0;       // a share that the config gives and the model's class does not read
   std::vector<std::string>
       of_kinds;  // "full_attention: linear": types other than "default" of a kind of layer
 };
@@ -50,14 +68,14 @@ struct RunEntries {
   std::string activation;  // of MLPs, as the config names it; "" if it names none
   RopeEntries rope;
   RouterEntries router;
-  std::vector<std::string> doubts;  // sentences: check_entry_limits()
 };
 
 // The object of the language model, which may be in the object of the model that thinks; else `top`.
 ConfigFields language_of(const ConfigFields& top);
 
-// `top`: the whole config; entries in "text_config" come first, if there is one. Throws kBadConfig for an
-// entry of the wrong type.
-RunEntries read_run_entries(const ConfigFields& top);
+// `top`: the whole config; entries in "text_config" come first, if there is one. `own_code`: code beside the
+// weights, or a map, may read an entry that transformers' class does not. Throws kBadConfig for an entry of
+// the wrong type.
+RunEntries read_run_entries(const ConfigFields& top, bool own_code);
 
 }  // namespace mckpt::impl

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,15 +18,26 @@ namespace mckpt::impl {
 
 class Store;
 
-// The sentence about a model that is read so.
-inline constexpr const char* kFrontedText =
-    "names in the files lack the front model. of the class, or have it once more: read as transformers loads them, under the names of the class";
+// A store under the names of the class. `how` the names in the files differ from these: "lack the 'model.' in
+// front ...". Where they do not differ, `store` is null and `how` "".
+struct FrontedStore {
+  std::unique_ptr<Store> store;
+  std::string_view how;
+};
 
-// The store under the names of the class, whose tensors `expected` lists; null for models that are not of
+// One model that is read so: "the files", or a path.
+struct FrontedNames {
+  std::string where;
+  std::string_view how;
+};
+// The sentence about such models: "names in the files lack the 'model.' in front that the class has: read as
+// transformers loads them, under the names of the class".
+std::string fronted_text(const std::vector<FrontedNames>& models);
+
+// The store under the names of the class, whose tensors `expected` lists; none for models that are not of
 // text alone, and where no tensor would get another name, or two the same one. Parts of names decide, so that
 // experts may be stored in any form. `base_class`: whether it may be a class without the front.
-std::unique_ptr<Store> with_front_of_class(const std::shared_ptr<const Store>& store,
-                                           const std::vector<std::string_view>& expected,
-                                           bool base_class = false);
+FrontedStore with_front_of_class(const std::shared_ptr<const Store>& store,
+                                 const std::vector<std::string_view>& expected, bool base_class = false);
 
 }  // namespace mckpt::impl

@@ -268,7 +268,7 @@ bool check_model_folder(const Store& store, int threads, VerifyReport& report) {
     add_unlike(unlike_copies(model, threads), "", odd);
     if (std::string warning = map_warning(model); !warning.empty())
       odd.push_back({.code = Code::kContradiction, .message = std::move(warning), .warning = true});
-    for (const std::string& doubt : model.config.run.doubts)
+    for (const std::string& doubt : model.config.doubts)
       odd.push_back({.code = Code::kBadConfig, .message = doubt, .warning = true});
     add_refused_settings(store.root(), store.opening(), odd);
     const Check::Status status = status_of(odd);
@@ -276,7 +276,7 @@ bool check_model_folder(const Store& store, int threads, VerifyReport& report) {
                 .status = status,
                 .count = store.tensor_count(),
                 .unit = "tensors",
-                .note = model.fronted ? kFrontedText : ""},
+                .note = model.fronted.empty() ? "" : fronted_text({{"the files", model.fronted}})},
                std::move(odd));
   } catch (const Error& e) {
     if (e.code() == Code::kInterrupted) throw;

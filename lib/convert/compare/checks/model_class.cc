@@ -104,9 +104,9 @@ void check_class(const Store& store, const ModelFolder& folder, VerifyReport& re
   std::string note;
   std::vector<std::string_view> names;
   for (const KnownTensor& t : expected) names.push_back(t.name);
-  if (const auto fronted = found.empty() ? nullptr : with_front_of_class(weights, names, true);
-      fronted && misfits_of(expected, *fronted, name, store.root()).empty())
-    found.clear(), note = kFrontedText;
+  if (const FrontedStore fronted = found.empty() ? FrontedStore() : with_front_of_class(weights, names, true);
+      fronted.store && misfits_of(expected, *fronted.store, name, store.root()).empty())
+    found.clear(), note = fronted_text({{"the files", fronted.how}});
   for (const Note& n : notes)
     if (n.kind == Note::Kind::kWarning)
       found.push_back({.code = Code::kUnaccounted, .message = n.text, .warning = true});

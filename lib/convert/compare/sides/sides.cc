@@ -78,15 +78,15 @@ bool have_other_names(const Store& one, const Store& other) {
 }
 
 // Takes the names of the class where two folders have other names, as conversions of a folder do. Returns the
-// sentences about the sides that are read so.
-std::vector<std::string> take_names_of_class(std::unique_ptr<Store>& tested, std::unique_ptr<Store>& source,
-                                             const HfModelOptions& options) {
-  std::vector<std::string> out;
+// sides that are read so.
+std::vector<FrontedNames> take_names_of_class(std::unique_ptr<Store>& tested, std::unique_ptr<Store>& source,
+                                              const HfModelOptions& options) {
+  std::vector<FrontedNames> out;
   if (!have_other_names(*tested, *source)) return out;
   for (std::unique_ptr<Store>* side : {&tested, &source})
-    if (std::unique_ptr<Store> named = with_names_of_class(*side, options)) {
-      *side = std::move(named);
-      out.push_back(cat(kFrontedText, " (", escaped((*side)->root(), 4096), ")"));
+    if (FrontedStore named = with_names_of_class(*side, options); named.store) {
+      *side = std::move(named.store);
+      out.push_back({escaped((*side)->root(), 4096), named.how});
     }
   return out;
 }
@@ -105,11 +105,11 @@ Sides sides_of_files(std::unique_ptr<Store> tested, std::unique_ptr<Store> sourc
   // The table is read for the names of tensors that are missing alone, but a map that cannot be read is told.
   if (!model.map_file.empty() || model.expert_layout != ExpertLayout::kAuto)
     open_hf_model(paths.source, model);
-  std::vector<std::string> of_class;
+  std::vector<FrontedNames> of_class;
   if (folders && tested->driver().hf_folder && source->driver().hf_folder)
     of_class = take_names_of_class(tested, source, model);
   Sides out = plain_sides(std::move(tested), std::move(source));
-  for (const std::string& text : of_class) tell_names(text, options, out);
+  if (!of_class.empty()) tell_names(fronted_text(of_class), options, out);
   out.any_type = true;
   const Store& result = out.tested_store();
   if (no_objects)

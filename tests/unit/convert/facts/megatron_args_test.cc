@@ -182,7 +182,10 @@ std::string tiny_config(std::string_view type, std::string_view entry) {
              entry, "}");
 }
 
-constexpr std::string_view kLinear = R"("rope_scaling": {"rope_type": "linear", "factor": 2.0})";
+constexpr std::string_view
+    kLinear = R"("rope_scaling": {"rope_type": "linear", "factor": 2.0})",
+    kYarn = R"("rope_scaling": {"rope_type": "yarn", "factor": 8.0})",
+    kYarnBesideWindows = R"("rope_scaling": {"rope_type": "yarn", "factor": 8}, "rope_local_base_freq": 1e4)";
 
 TEST(MegatronArgs, AreThoseOfThePage) {
   std::set<std::string> documented, written;
@@ -350,6 +353,12 @@ TEST(MegatronArgs, SayWhatTheConfigSays) {
        "rotary_seq_len_interpolation_factor", "nothing"},
       {R"("rope_scaling": {"rope_type": "dynamic", "factor": 2})", "rotary_seq_len_interpolation_factor",
        "nothing"},
+      {kYarn, "position_embedding_type", "'yarn'"},
+      {kYarn, "yarn_rotary_scaling_factor", "8"},
+      {kYarnBesideWindows, "position_embedding_type", "'rope'"},
+      {kYarnBesideWindows, "yarn_rotary_scaling_factor", "nothing"},
+      {R"("partial_rotary_factor": 0.5)", "rotary_percent", "1"},
+      {R"("partial_rotary_factor": 0.5, "auto_map": {})", "rotary_percent", "0.5"},
       {R"("hidden_act": "swish")", "swiglu", "true"},
       {R"("hidden_act": "gelu")", "swiglu", "false"},
   };
@@ -391,10 +400,18 @@ TEST(MegatronArgs, NoteTheStretchingThatTheyCannotSay) {
             std::vector<std::string>{
                 "note the args do not say how the rotary embeddings of layers without windows are stretched "
                 "(linear): Megatron has arguments for all layers together"});
-  EXPECT_EQ(unsaid(R"("rope_scaling": {"type": "yarn", "factor": 8}, "rope_local_base_freq": 10000)"),
-            std::vector<std::string>{
-                "note the args do not say how the rotary embeddings of layers without windows are stretched "
-                "(yarn): Megatron has arguments for all layers together"});
+  const std::vector<std::string> some_layers = {
+      "note the args do not say how the rotary embeddings of layers without windows are stretched "
+      "(yarn): Megatron has arguments for all layers together"};
+  EXPECT_EQ(unsaid(kYarnBesideWindows), some_layers);
+  EXPECT_EQ(unsaid_of(tiny_config("olmo3", kYarn)), some_layers);
+  EXPECT_EQ(written(args_of_config(tiny_config("olmo3", kYarn)), "position_embedding_type"), "'rope'");
+  EXPECT_EQ(
+      unsaid(R"("partial_rotary_factor": 0.5)"),
+      std::vector<std::string>{
+          "note config.json says that the part 0.5 of each head is rotated, which transformers' class of "
+          "qwen3_moe does not compute with: the args say that heads are rotated whole"});
+  EXPECT_EQ(unsaid(R"("partial_rotary_factor": 1)"), std::vector<std::string>{});
   EXPECT_EQ(unsaid(R"("rope_scaling": {"type": "linear"})"),
             std::vector<std::string>{"warning the args do not say how the rotary embeddings are stretched: "
                                      "config.json has the type linear without a factor"});

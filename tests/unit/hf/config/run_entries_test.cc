@@ -10,9 +10,9 @@
 namespace mckpt::impl {
 namespace run_entries_test {
 
-RunEntries entries_of(std::string_view text) {
+RunEntries entries_of(std::string_view text, bool own_code = true) {
   JsonValue json = parse_json(text, JsonNumbers::kPython);
-  return read_run_entries(ConfigFields(json, ""));
+  return read_run_entries(ConfigFields(json, ""), own_code);
 }
 
 TEST(RunEntries, AreThoseOfTransformers4) {
@@ -136,9 +136,34 @@ TEST(RunEntries, NoteTheTypesOfKindsOfLayers) {
     {"rope_type": "linear", "factor": 8}, "sliding_attention": {"rope_type": "default"}}})")
                                .rope;
   EXPECT_EQ(rope.of_kinds, std::vector<std::string>{"full_attention: linear"});
-  EXPECT_TRUE(rope.some_layers);
-  EXPECT_TRUE(entries_of(R"({"rope_local_base_freq": 10000})").rope.some_layers);
-  EXPECT_FALSE(entries_of("{}").rope.some_layers);
+}
+
+TEST(RunEntries, NameTheLayersThatAloneAreStretched) {
+  constexpr std::string_view kNoWindows = "layers without windows";
+  for (const char* type : {"gemma3", "gemma3_text", "olmo3", "step3p5"})
+    EXPECT_EQ(entries_of(cat(R"({"model_type": ")", type, "\"}")).rope.some_layers, kNoWindows) << type;
+  EXPECT_EQ(entries_of(R"({"model_type": "deepseek_v4"})").rope.some_layers,
+            "layers with compressed attention");
+  EXPECT_EQ(entries_of(R"({"rope_local_base_freq": 10000})").rope.some_layers, kNoWindows);
+  EXPECT_EQ(entries_of(R"({"model_type": "olmo2"})").rope.some_layers, "");
+}
+
+// tests/judges/limits_of_entries.py asks the classes.
+TEST(RunEntries, HaveTheShareThatTheClassReads) {
+  auto share = [](const char* type, std::string_view entry, bool own_code) {
+    const RopeEntries rope = entries_of(cat(R"({"model_type": ")", type, "\", ", entry, "}"), own_code).rope;
+    return std::pair(rope.percent, rope.unread_percent);
+  };
+  using Shares = std::pair<double, double>;
+  for (std::string_view entry : {R"("partial_rotary_factor": 0.75)", R"("rotary_dim": 6, "head_dim": 8)",
+                                 R"("rope_parameters": {"partial_rotary_factor": 0.75})"}) {
+    for (const char* type : {"glm4", "minimax_m2", "qwen3_5_text", "qwen4_exp_text", "bailing_moe_v2"})
+      EXPECT_EQ(share(type, entry, false), Shares(0.75, 0)) << type << entry;
+    for (const char* type : {"qwen3_moe", "llama", "gpt_oss", "qwen2_5_vl_text"}) {
+      EXPECT_EQ(share(type, entry, false), Shares(0, 0.75)) << type << entry;
+      EXPECT_EQ(share(type, entry, true), Shares(0.75, 0)) << type << entry;
+    }
+  }
 }
 
 TEST(RunEntries, OfAnotherTypeAreRefused) {
