@@ -1,5 +1,6 @@
 """The file of safetensors that is made of one torch file lacks wrappers of modules, a tied output layer and tensors with names of no model: it is equal to
-its source in both orders, and a value that differs is found. `diff` excuses no tensor beside the model."""
+its source in both orders, and a value that differs is found. `diff` excuses no tensor beside the model. So are two
+files of one kind whose names differ by sections and wrappers."""
 import os
 import tempfile
 
@@ -56,6 +57,22 @@ with tempfile.TemporaryDirectory() as scratch:
         told = check("one more", 1, "diff", *((larger, wrapped) if a == out else (wrapped, larger)))
         expect("1 of 3 tensors" in told and "model.layers.0.weight" in told and "_orig_mod" not in told, f"one more: {told}")
     check("wrapped", 1, "verify", other, "--against", wrapped)
+    # Torch files of the model, plain, in a dict and with wrappers; and the same with a value that differs.
+    names = list(model)
+    forms = {"plain": model, "dict": {"state_dict": model}, "beside": {"model": model, "epoch": 3}, "ddp": {f"module.{name}": t for name, t in model.items()},
+             "compiled": {"net": {f"_orig_mod.{name}": t for name, t in model.items()}}}
+    changed = os.path.join(scratch, "changed.pt")
+    torch.save({**model, names[0]: torch.arange(3.0) + 1}, changed)
+    for form, content in forms.items():
+        torch.save(content, os.path.join(scratch, form + ".pt"))
+    for one in forms:
+        a = os.path.join(scratch, one + ".pt")
+        for b in (os.path.join(scratch, other + ".pt") for other in forms if other != one):
+            check(one, 0, "diff", a, b)
+            check(one, 0, "verify", a, "--against", b)
+        for sides in ((a, changed), (changed, a)):
+            told = check(one, 1, "diff", *sides)
+            expect("1 of 2 tensors" in told and names[0] in told, f"{one}: {told}")
     source = os.path.join(DATA, "pt", "views.pt")
     out, other, tensor = converted(source, os.path.join(scratch, "views.safetensors"))
     told = check("views", 0, "verify", out, "--against", source)
@@ -63,4 +80,4 @@ with tempfile.TemporaryDirectory() as scratch:
     check("views", 1, "verify", other, "--against", source)
     for a, b in ((out, source), (source, out)):
         expect("steps" in check("views", 1, "diff", a, b), "views: diff")
-finish(60)
+finish(120)
