@@ -1,6 +1,8 @@
 // Sizes and places of the parts of a quantised tensor.
 #include "core/quantized/layout.h"
 
+#include <algorithm>
+
 #include "core/base/text.h"
 
 namespace mckpt::impl {
@@ -56,6 +58,13 @@ i64 QuantLayout::words_of(i64 count) const {
   return whole_codes ? ceil_div(count, i64{32 / int_bits}) : ceil_div(count * int_bits, i64{32});
 }
 
+i64 QuantLayout::block_end(i64 column) const {
+  const i64 block = block_of(column);
+  if (!group_of) return std::min((block + 1) * block_columns, columns);
+  while (++column < columns && block_of(column) == block) continue;
+  return column;
+}
+
 i64 QuantLayout::scale_row_bytes() const { return dtype_bytes(scales, scale_columns()); }
 
 std::string layout_fault(const QuantLayout& s) {
@@ -77,10 +86,29 @@ std::string layout_fault(const QuantLayout& s) {
   const bool packed = s.zero_points && !s.zero_points_are_bytes;
   if (packed && s.block_rows != 1) return "packed zero points belong to groups of one row";
   if (packed && s.matrices > 1) return "a stack of matrices has no packed zero points";
+  if (s.group_of && (s.block_rows != 1 || s.matrices != 1))
+    return "columns are put into groups of one row of one matrix only";
+  if (s.group_of && !group_fault(s, *s.group_of).empty()) return group_fault(s, *s.group_of);
   // No product of sizes may leave 63 bits; a value takes four bytes at most.
   i64 values = checked_mul(checked_mul(s.matrices, s.rows, "rows of a quantised tensor"), s.columns,
                            "items of a quantised tensor");
   checked_mul(values, 8, "bits of a quantised tensor");
+  return "";
+}
+
+std::string group_fault(const QuantLayout& s, std::span<const i32> groups) {
+  if (std::ssize(groups) != s.columns)
+    return cat("groups of ", std::ssize(groups), " columns, and ", s.columns, " columns");
+  std::vector<i64> sizes(static_cast<std::size_t>(s.scale_columns()));
+  for (i64 c = 0; c < s.columns; c++) {
+    if (groups[c] < 0 || groups[c] >= std::ssize(sizes))
+      return cat("column ", c, " is in group ", groups[c], ", and the groups are 0 to ",
+                 std::ssize(sizes) - 1);
+    sizes[groups[c]]++;
+  }
+  for (i64 g = 0; g < std::ssize(sizes); g++)
+    if (const i64 share = std::min(s.block_columns, s.columns - g * s.block_columns); sizes[g] != share)
+      return cat("group ", g, " has ", sizes[g], " columns, and ", share, " share its scale");
   return "";
 }
 

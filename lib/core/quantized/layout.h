@@ -15,9 +15,17 @@
 //
 // A stack of E matrices (experts) is one tensor with E * rows rows: rows are counted through all matrices,
 // and blocks begin anew in each. U8 scales are E8M0 exponents, never factors.
+//
+// Groups of a row are columns side by side, unless the layout has the group of each column:
+//
+//   block_columns 2                 groups 0 0 1 1 2 2
+//   group_of {2, 0, 0, 1, 2, 1}     groups 2 0 0 1 2 1     column 0 has the scale of group 2
 #pragma once
 
+#include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/int.h"
 #include "core/items/dtype.h"
@@ -60,6 +68,8 @@ struct QuantLayout {
   // compressed-tensors computes in the type of the scales: with F16 scales a product is rounded to fp16
   // before it becomes anything else. With F32 and BF16 scales one rounding, to the wanted type, is the same.
   bool product_is_f16 = false;
+  // compressed-tensors' weight_g_idx: the group of each column. Null: groups are side by side.
+  std::shared_ptr<const std::vector<i32>> group_of{};
 
   i64 all_rows() const { return matrices * rows; }
   i64 code_row_bytes() const;
@@ -69,6 +79,12 @@ struct QuantLayout {
   // The stored scales of one matrix; the tensor of scales has matrices * scale_rows() rows.
   i64 scale_rows() const { return ceil_div(rows, block_rows); }
   i64 scale_columns() const { return ceil_div(columns, block_columns); }
+  // The block of a column in a row of blocks.
+  i64 block_of(i64 column) const { return group_of ? (*group_of)[column] : column / block_columns; }
+  // The first block whose scale the columns from this one on can need: where a tile's scales begin.
+  i64 first_block_from(i64 column) const { return group_of ? 0 : column / block_columns; }
+  // The end of the columns side by side that are in this column's block, from this column on.
+  i64 block_end(i64 column) const;
   i64 scale_row_bytes() const;
   // The first bit of the packed integer with this number: of a row's codes, counted by columns, or of a
   // column's zero points, counted by rows.
@@ -93,6 +109,10 @@ bool has_nibbles(const QuantLayout& layout);
 // Says in words why a layout is impossible ("a row of 33 values has half a byte"), or "". Functions on
 // layouts have the precondition that there is no fault.
 std::string layout_fault(const QuantLayout& layout);
+
+// Says in words why these are not the groups of a layout's columns ("group 2 has 5 columns, and 4 share a
+// scale"), or "". Each group has block_columns columns, the last one what is left.
+std::string group_fault(const QuantLayout& layout, std::span<const i32> groups);
 
 // Consecutive bytes of a stored tensor.
 struct ByteRange {

@@ -86,7 +86,7 @@ ChunkData DequantizedStore::resolve(i64 t, i64 index) const {
                 .offset = 0,
                 .dtype = dtype_,
                 .unpacked = value_bytes(source(), *q, dtype_, *memory_, *faults_)};
-  for (i64 part : {q->codes, q->scales, q->zero_points, q->tensor_scale, q->shape})
+  for (i64 part : {q->codes, q->scales, q->zero_points, q->tensor_scale, q->shape, q->groups})
     if (part >= 0) add_sums(source(), part, out.beneath);
   for (Checksum& sum : out.beneath) sum.tensor = t;
   return out;

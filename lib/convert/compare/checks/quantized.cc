@@ -23,6 +23,9 @@
 namespace mckpt::impl {
 namespace {
 
+constexpr const char* kValuesAlone =
+    "mckpt convert dequantize makes a model of the values, which all programs read alike";
+
 class ScaleCheck {
  public:
   ScaleCheck(const Store& store, const QuantizedModel& model) : store_(store), files_(store), model_(model) {}
@@ -36,6 +39,7 @@ class ScaleCheck {
         // NaN and infinities among codes are found by the check of values.
         for (Finding& f : number_findings(store_, q, *readers[worker], false)) found_.add(i, std::move(f));
         if (q.shape >= 0) refuse_other_shape(store_, q, read(*readers[worker], q.shape));
+        if (q.groups >= 0) groups_of_columns(store_, q, read(*readers[worker], q.groups));
         if (q.layout.codes == CodeFormat::kPackedInt) check_padding(*readers[worker], q, i);
       } catch (const Error& e) {
         if (e.code() == Code::kInterrupted) throw;
@@ -98,21 +102,26 @@ void add_unread_scales(const Store& store, const QuantizedModel& model,
                " says quant_method fp8: transformers 5 reads weight_scale_inv alone there and takes the "
                "codes for weights; mckpt multiplies the codes by these scales",
                of_tensors ? ", as vLLM does" : ""),
-       .help = "mckpt convert dequantize makes a model of the values, which all programs read alike",
+       .help = kValuesAlone,
        .warning = true});
 }
 
-// Settings with which some releases of compressed-tensors load no model. They change no value.
-// `decoded`: without the settings all releases read the same values.
-void add_disputed(const std::optional<QuantConfig>& config, bool decoded, std::vector<Finding>& out) {
+// Settings with which some releases of compressed-tensors load no model. They change no value, but for the
+// order of groups, which a release that does not read the setting does not read either.
+void add_disputed(const std::optional<QuantConfig>& config, const QuantizedModel& model, bool decoded,
+                  std::vector<Finding>& out) {
   if (!config) return;
+  const bool in_order = std::ranges::any_of(model.tensors, [](const auto& q) { return q.groups >= 0; });
+  const std::string_view help = in_order ? kValuesAlone
+                                : decoded
+                                    ? "take the setting out of quantization_config: no value depends on it"
+                                    : "";
   for (const std::string& text : config->disputed)
-    out.push_back(
-        {.code = Code::kQuantMisfit,
-         .file = config->file,
-         .message = text,
-         .help = decoded ? "take the setting out of quantization_config: no value depends on it" : "",
-         .warning = true});
+    out.push_back({.code = Code::kQuantMisfit,
+                   .file = config->file,
+                   .message = text,
+                   .help = std::string(help),
+                   .warning = true});
 }
 
 // The files have no fault where codes are of a kind that is not decoded. Takes these findings out, and
@@ -149,7 +158,7 @@ void check_quantized(const Store& store, int threads, VerifyReport& report) {
   std::vector<Finding> found = std::move(model.findings);
   check.note = take_undecoded(found);
   add_unread_scales(store, model, declared.config, found);
-  add_disputed(declared.config, check.note.empty(), found);
+  add_disputed(declared.config, model, check.note.empty(), found);
   for (Finding& f : ScaleCheck(store, model).run(threads)) found.push_back(std::move(f));
   check.count = std::ssize(model.tensors);
   const bool nothing = !check.note.empty() && model.tensors.empty() && found.empty();
