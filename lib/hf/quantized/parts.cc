@@ -82,10 +82,8 @@ void set_group_tensor(const PartFinder& parts, QuantizedTensor& q) {
   const QuantLayout& l = q.layout;
   const bool fp8 = l.codes == CodeFormat::kE4M3 || l.codes == CodeFormat::kE5M2;
   if (!(has_integers(l) || fp8) || is_exponent(l.scales))
-    throw Error(Code::kQuantized, cat("the order of the groups of ", scheme_text(l), " is not decoded"))
+    throw Error(Code::kQuantized, cat(scheme_text(l), " in an order of their own are not decoded"))
         .tensor(parts.store().name(t))
-        .expected("reordered groups of integers or FP8, as compressed-tensors decodes them")
-        .found(scheme_text(l))
         .help("load the model in the library that wrote it and save it in bfloat16");
   if (l.block_rows != 1 || q.dims.size() != 2)
     parts.misfit(t, "columns are in groups, and scales are not", "scales of groups of a row", scheme_text(l));

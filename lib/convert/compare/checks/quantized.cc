@@ -2,6 +2,7 @@
 #include "convert/compare/checks/quantized.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -106,16 +107,17 @@ void add_unread_scales(const Store& store, const QuantizedModel& model,
        .warning = true});
 }
 
-// Settings with which some releases of compressed-tensors load no model. They change no value, but for the
-// order of groups, which a release that does not read the setting does not read either.
+// Settings with which some releases of compressed-tensors load no model. Without them all releases read the
+// same values, unless groups are in an order: where the setting is not read, the order is not either.
+// `decoded`: the values are known.
 void add_disputed(const std::optional<QuantConfig>& config, const QuantizedModel& model, bool decoded,
                   std::vector<Finding>& out) {
   if (!config) return;
   const bool in_order = std::ranges::any_of(model.tensors, [](const auto& q) { return q.groups >= 0; });
-  const std::string_view help = in_order ? kValuesAlone
-                                : decoded
-                                    ? "take the setting out of quantization_config: no value depends on it"
-                                    : "";
+  const std::string_view help = !decoded ? ""
+                                : in_order
+                                    ? kValuesAlone
+                                    : "take the setting out of quantization_config: no value depends on it";
   for (const std::string& text : config->disputed)
     out.push_back({.code = Code::kQuantMisfit,
                    .file = config->file,
@@ -157,9 +159,13 @@ void check_quantized(const Store& store, int threads, VerifyReport& report) {
   if (model.tensors.empty() && model.findings.empty()) return;
   std::vector<Finding> found = std::move(model.findings);
   check.note = take_undecoded(found);
+  std::vector<Finding> of_scales = ScaleCheck(store, model).run(threads);
+  auto warns = [](const Finding& f) { return f.warning; };
+  const bool decoded =
+      check.note.empty() && std::ranges::all_of(found, warns) && std::ranges::all_of(of_scales, warns);
   add_unread_scales(store, model, declared.config, found);
-  add_disputed(declared.config, model, check.note.empty(), found);
-  for (Finding& f : ScaleCheck(store, model).run(threads)) found.push_back(std::move(f));
+  add_disputed(declared.config, model, decoded, found);
+  std::ranges::move(of_scales, std::back_inserter(found));
   check.count = std::ssize(model.tensors);
   const bool nothing = !check.note.empty() && model.tensors.empty() && found.empty();
   check.status = nothing ? Check::Status::kNone : status_of(found);
