@@ -15,15 +15,10 @@
 //
 // A stack of E matrices (experts) is one tensor with E * rows rows: rows are counted through all matrices,
 // and blocks begin anew in each. U8 scales are E8M0 exponents, never factors.
-//
-// Groups of a row are columns side by side, unless the layout has the group of each column:
-//
-//   block_columns 2                 groups 0 0 1 1 2 2
-//   group_of {2, 0, 0, 1, 2, 1}     groups 2 0 0 1 2 1     column 0 has the scale of group 2
+// Blocks of a row are columns side by side: 0 0 1 1 2 2; or, with group_of, any columns: 2 0 0 1 2 1.
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -81,10 +76,9 @@ struct QuantLayout {
   i64 scale_columns() const { return ceil_div(columns, block_columns); }
   // The block of a column in a row of blocks.
   i64 block_of(i64 column) const { return group_of ? (*group_of)[column] : column / block_columns; }
-  // The first block whose scale the columns from this one on can need: where a tile's scales begin.
+  // The first block that columns from this one on can be in: where a tile's scales begin.
   i64 first_block_from(i64 column) const { return group_of ? 0 : column / block_columns; }
-  // The end of the columns side by side that are in this column's block, from this column on.
-  i64 block_end(i64 column) const;
+  i64 block_end(i64 column) const;  // of the columns of its block that are side by side
   i64 scale_row_bytes() const;
   // The first bit of the packed integer with this number: of a row's codes, counted by columns, or of a
   // column's zero points, counted by rows.
@@ -99,8 +93,7 @@ struct QuantLayout {
 };
 
 int code_bits(const QuantLayout& layout);
-// Integers of either kind.
-inline bool has_integers(const QuantLayout& layout) {
+inline bool has_integers(const QuantLayout& layout) {  // of either kind
   return layout.codes == CodeFormat::kPackedInt || layout.codes == CodeFormat::kInt8;
 }
 // Codes of 4 bits, two in a byte.
@@ -109,10 +102,6 @@ bool has_nibbles(const QuantLayout& layout);
 // Says in words why a layout is impossible ("a row of 33 values has half a byte"), or "". Functions on
 // layouts have the precondition that there is no fault.
 std::string layout_fault(const QuantLayout& layout);
-
-// Says in words why these are not the groups of a layout's columns ("group 2 has 5 columns, and 4 share a
-// scale"), or "". Each group has block_columns columns, the last one what is left.
-std::string group_fault(const QuantLayout& layout, std::span<const i32> groups);
 
 // Consecutive bytes of a stored tensor.
 struct ByteRange {

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/shape.h"
+#include "core/quantized/checks.h"
 #include "io/file/bytes.h"
 #include "io/store/store.h"
 

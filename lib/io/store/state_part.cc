@@ -219,7 +219,7 @@ i64 StateParts::packed_bits(i64 tensor) const {
 
 bool StateParts::is_packed(i64 tensor) const { return packed_bits(tensor) > 0; }
 
-// GPTQ has 32 values of 3 bits in 3 words, so the bits of all words are divided, not those of each.
+// GPTQ has 32 values of 3 bits in 3 words, so the bits of all words are divided at once.
 i64 StateParts::parameters(i64 tensor) const {
   const i64 items = store_.shape(tensor).items(), bits = packed_bits(tensor);
   if (bits == 0) return items;

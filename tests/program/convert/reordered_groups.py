@@ -1,5 +1,5 @@
-"""Groups of columns in an order of their own (`weight_g_idx` of compressed-tensors): the values are those of compressed-tensors 0.18, every
-command has the same, and `like-source` gives the codes back. Numbers of groups that the scales or the config contradict are refused alike by
+"""Groups of columns in an order of their own (`weight_g_idx` of compressed-tensors): every command has the values that compressed-tensors
+0.18 reads, and `like-source` gives the codes back. Numbers of groups that the scales or the config contradict are refused alike by
 all commands."""
 
 import hashlib

@@ -80,6 +80,16 @@ mxfp4 = {"a.weight_packed": ("U8", [5, 32], None), "a.weight_scale": ("U8", [5, 
 counts(folder(mxfp4, declared(floats | {"num_bits": 4}, "mxfp4-pack-quantized")), 5 * 64, "MXFP4")
 bytes_of_two = {"a.weight": ("I8", [5, 32], None), "a.scale": ("F8_E8M0", [5, 2], None)}
 counts(folder(bytes_of_two, {"quant_method": "fp8", "weight_block_size": [128, 128]}), 5 * 64, "two codes in signed bytes")
+# Every folder of the data has as many parameters as its values.
+folders = 0
+for place, _, files in sorted(os.walk(os.path.join(DATA, "quantized"))):
+    if "config.json" not in files:
+        continue
+    folders += 1
+    values = os.path.join(temporary.name, f"values{folders}")
+    expect(run_mckpt("convert", "dequantize", place, values, "-q", "--no-sync").returncode == 0, f"{place} has no values")
+    counts(place, json.loads(run_mckpt("inspect", values, "--json").stdout)["parameters"], place)
+expect(folders > 15, f"{folders} folders")
 for name in ("int3_zeros", "int4", "int8", "fp8"):
     counts(os.path.join(DATA, "quantized", "ordered_groups", name), 5 * 6 + 7 * 30 + 9 * 66 + 12 * 96, name)
-finish(2 * CHECKS)
+finish(2 * CHECKS + folders + 1)

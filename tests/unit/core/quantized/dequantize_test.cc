@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/items/item_cast.h"
+#include "core/quantized/checks.h"
 #include "core/quantized/codes.h"
 #include "core/quantized/plain_values.h"
 #include "core/quantized/scales.h"
@@ -222,8 +223,10 @@ TEST(Dequantize, RectanglesAndRangesOfAnyLayout) {
   }
 }
 
-// Two rows of six columns in three groups of two, the scales of row 0 are 1, 10 and 100: layout.h has the
-// picture.
+// Two rows of six columns in three groups of two; the scales of row 0 are 1, 10 and 100.
+//
+//   groups of columns   2 0 0 1 2 1
+//   codes               1 2 3 4 5 6     -->     100 2 3 40 500 60
 TEST(Dequantize, ColumnsInGroupsOfTheirOwn) {
   QuantLayout s;
   s.codes = CodeFormat::kInt8, s.int_bits = 8, s.rows = 2, s.columns = 6, s.block_columns = 2;
