@@ -72,8 +72,8 @@ def judged(tensors, config, status, texts, never=()):
     return path
 
 
-def converted(path, status=0, texts=()):
-    says(status, texts, "convert", "dequantize", path, path + "_values", "--no-sync")
+def converted(path, status=0, texts=(), never=()):
+    says(status, texts, "convert", "dequantize", path, path + "_values", "--no-sync", never=never)
 
 
 # As its validators read it.
@@ -108,7 +108,7 @@ IN_ORDER = {"a.weight_packed": ("U8", [4, 16], None), "a.weight_scale": ("F8_E4M
             "a.weight_global_scale": ("F32", [1], struct.pack("<f", 1)), "a.weight_g_idx": ("I32", [32], None)}
 NOT = "not checked: nvfp4 groups of 16 in an order of their own are not decoded"
 path = judged(IN_ORDER, MIXED, 0, (f"-     scales   1 tensor {NOT}", ": sound, but"), never=("FAIL", "problem", "warning"))
-converted(path, 3, ("MC2004",))
+converted(path, 3, ("MC2004", "load the model in the library that wrote it"), never=("is not sound",))
 judged(IN_ORDER | packed("b"), MIXED, 0, (f"pass  scales   1 tensor        fit their codes; 1 tensor {NOT}", ": sound, but"),
        never=("FAIL", "problem"))
 ORDERED = json.loads(json.dumps(MIXED))
@@ -123,9 +123,11 @@ INDEX = {"a.weight_g_idx": ("I32", [256], None)}
 path = judged(packed("a", more=INDEX), group(GROUP | {"actorder": "group"}), 1, ("expected 2 groups of 128 columns, or -1 for all columns",),
               never=("no value depends on it", "makes a model of the values"))
 converted(path, 3, ("MC2016",))
+path = judged(packed("a", more=INDEX), group(GROUP), 1, ("columns have numbers of groups, and the config does not declare them",))
+converted(path, 3, ("MC2016", "is not sound"))
 path = judged({"a.weight": ("F8_E4M3", [4, 4], None), "a.weight_scale": ("F32", [], struct.pack("<f", 1)), "a.pre_quant_scale": ("F32", [4], None)},
               {"quant_method": "modelopt", "quant_algo": "FP8"}, 0, ("1 tensor not checked: weights whose inputs", ": sound, but"), never=("FAIL",))
-converted(path, 3, ("MC2004",))
+converted(path, 3, ("MC2004", "load the model in the library that wrote it"), never=("is not sound",))
 
 # Blocks of 2 x 4 of a matrix of 3 x 8, as compressed-tensors packs them: codes of 8 bits with 128 added, zero points of a byte.
 BLOCKS = {"num_bits": 8, "type": "int", "strategy": "block", "block_structure": [2, 4]}
