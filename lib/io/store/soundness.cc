@@ -40,7 +40,7 @@ void require_sound(std::span<const Finding> findings, const std::string& root) {
   e.file(first->file.empty() ? root : first->file).tensor(first->tensor).offset(first->offset);
   if (i64 more = std::ranges::count(findings, false, &Finding::warning) - 1; more > 0)
     e.note(cat("and ", more, " more"));
-  // Codes that are not decoded are no fault of the files: `verify` calls them sound.
+  // Files whose codes are not decoded are sound, and `verify` says so.
   const bool sound =
       std::ranges::all_of(findings, [](const Finding& f) { return f.warning || f.code == Code::kQuantized; });
   if (!sound) e.note(cat(escaped(root, 4096), " is not sound; mckpt verify lists all its problems"));
