@@ -6,7 +6,8 @@
 //
 // Two boxes of one slot need no runs: append_box_moves() finds their moves by arithmetic. A source gets its
 // place in a file when the first move reads it, so that headers of unused records are never read. A chunk of
-// items smaller than a byte is copied as its bytes: an item of it need not begin with a byte.
+// items smaller than a byte is copied as its bytes: an item of it need not begin with a byte. All that counts
+// items, runs and rows that only one side has, refuses such a chunk.
 #include "convert/jobs/chunk_job.h"
 
 #include <algorithm>
@@ -141,15 +142,19 @@ class ChunkJob::TaskMaker {
     if (resized_) add_new_rows(to, box);
   }
 
+  // pre: items are smaller than a byte. Moves of them cannot be counted in bytes.
+  [[noreturn]] void refuse_moves_of_items(const std::string& name) const {
+    throw Error(Code::kUnsupportedTensor, "elements smaller than a byte are in other pieces on the two sides")
+        .tensor(name)
+        .expected("the same boxes")
+        .found(dtype_name(stored_));
+  }
+
   // One move of all bytes takes the place of the moves of items. Throws kUnsupportedTensor for boxes that
   // differ: their items do not begin with the same bits.
   void take_bytes(i32 source, const ChunkList::Box& from, const ChunkList::Box& box) {
     if (!std::ranges::equal(from.offsets, box.offsets) || !std::ranges::equal(from.sizes, box.sizes))
-      throw Error(Code::kUnsupportedTensor,
-                  "elements smaller than a byte are in other pieces on the two sides")
-          .tensor(from_.chunks.name(sources_[source]))
-          .expected("the same boxes")
-          .found(dtype_name(stored_));
+      refuse_moves_of_items(from_.chunks.name(sources_[source]));
     moves_.clear();
     moves_.push_back(move_of({0, 0, units(Shape(box.sizes).items()), {}, {}}, 0));
   }
@@ -165,6 +170,7 @@ class ChunkJob::TaskMaker {
   void add_new_rows(i32 to, const ChunkList::Box& box) {
     ItemRange fresh = rows_from(from_.chunks.dims(sources_[0])[0], box);
     if (fresh.begin == fresh.end) return;
+    if (is_of_bytes()) refuse_moves_of_items(to_.chunks.name(targets_[0]));
     Move zero = move_of({kPaddingSlot, 0, fresh.end - fresh.begin, {}, {}}, fresh.begin);
     zero.kind = MoveKind::kZero;
     task_.plan.add(to, zero);
@@ -175,12 +181,14 @@ class ChunkJob::TaskMaker {
     i64 rows = to_.chunks.dims(targets_[0])[0];
     for (i32 s = 0; s < static_cast<i32>(sources_.size()); s++) {
       ItemRange left = rows_from(rows, from_.chunks.box(sources_[s]));
-      if (left.begin < left.end)
-        task_.unwanted.push_back({region(s), left.begin, left.end - left.begin, {}, {}});
+      if (left.begin == left.end) continue;
+      if (is_of_bytes()) refuse_moves_of_items(from_.chunks.name(sources_[s]));
+      task_.unwanted.push_back({region(s), left.begin, left.end - left.begin, {}, {}});
     }
   }
 
   void add_runs(i32 to, i32 target) {
+    if (is_of_bytes()) refuse_moves_of_items(to_.chunks.name(target));
     // The tensors of a model have each item once; a chunk of a checkpoint may have copies of its own.
     bool from_model = !sources_.empty() && from_.is_box(sources_[0]), to_model = to_.is_box(target);
     i64 at = 0;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/base/processor.h"
+#include "core/base/text.h"
 #include "core/quantized/codes.h"
 #include "core/quantized/scales.h"
 
@@ -111,6 +112,22 @@ ScaleFaults count_scale_faults(DType scales, std::span<const u8> bytes) {
       faults.negative.add(i);
   }
   return faults;
+}
+
+std::string group_fault(const QuantLayout& s, std::span<const i32> groups) {
+  if (std::ssize(groups) != s.columns)
+    return cat("groups of ", std::ssize(groups), " columns, and ", s.columns, " columns");
+  std::vector<i64> sizes(static_cast<std::size_t>(s.scale_columns()));
+  for (i64 c = 0; c < s.columns; c++) {
+    if (groups[c] < 0 || groups[c] >= std::ssize(sizes))
+      return cat("column ", c, " is in group ", groups[c], ", and the groups are 0 to ",
+                 std::ssize(sizes) - 1);
+    sizes[groups[c]]++;
+  }
+  for (i64 g = 0; g < std::ssize(sizes); g++)
+    if (const i64 share = std::min(s.block_columns, s.columns - g * s.block_columns); sizes[g] != share)
+      return cat("group ", g, " has ", sizes[g], " columns, and ", share, " share its scale");
+  return "";
 }
 
 bool has_bad_codes(CodeFormat codes, std::span<const u8> bytes) {

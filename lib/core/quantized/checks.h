@@ -1,8 +1,9 @@
-// Faults in the codes and scales of a quantised tensor: counts, which verify reports; and quick checks of
-// bytes that are read while values are computed.
+// Faults in the codes, scales and groups of a quantised tensor: counts, which verify reports; quick checks
+// of bytes that are read while values are computed.
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "core/base/int.h"
 #include "core/quantized/layout.h"
@@ -44,6 +45,10 @@ struct ScaleFaults {
 };
 // Counts the faults of scales as they are stored; -0 is zero. pre: whole scales of the layout's type.
 ScaleFaults count_scale_faults(DType scales, std::span<const u8> bytes);
+
+// Says in words why these are not the groups of a layout's columns ("group 2 has 5 columns, and 4 share its
+// scale"), or "". Each group has block_columns columns, the last one what is left.
+std::string group_fault(const QuantLayout& layout, std::span<const i32> groups);
 
 // Whether one of these codes, a byte each, is NaN or infinite. Fast: most have none.
 bool has_bad_codes(CodeFormat codes, std::span<const u8> bytes);

@@ -21,10 +21,10 @@ namespace {
 // Blocks of which the scales are widened at a time.
 constexpr i64 kBlocks = 128;
 
-// True where a kernel knows the layout. None knows codes of six bits, zero points, a product in fp16,
-// integers that end within a byte, or blocks that do.
+// True where a kernel knows the layout. None knows codes of six bits, zero points, a product in fp16, groups
+// that are not side by side, integers that end within a byte, or blocks that do.
 bool has_kernel(const QuantLayout& s) {
-  if (s.codes == CodeFormat::kE2M3 || s.zero_points || s.product_is_f16) return false;
+  if (s.codes == CodeFormat::kE2M3 || s.zero_points || s.product_is_f16 || s.group_of) return false;
   if (s.codes == CodeFormat::kPackedInt && s.int_bits != 4 && s.int_bits != 8) return false;
   return !has_nibbles(s) || s.block_columns % 2 == 0 || s.block_columns >= s.columns;
 }
@@ -174,7 +174,7 @@ StoredBytes stored_at(const QuantLayout& s, const ValueTile& tile, const StoredB
   at.codes += (piece.first_row - tile.first_row) * stored.code_row_bytes +
               s.code_byte_of(piece.first_column) - s.code_byte_of(tile.first_column);
   i64 scale_rows = s.scale_row_of(piece.first_row) - s.scale_row_of(tile.first_row);
-  i64 blocks = piece.first_column / s.block_columns - tile.first_column / s.block_columns;
+  i64 blocks = s.first_block_from(piece.first_column) - s.first_block_from(tile.first_column);
   at.scales += scale_rows * stored.scale_row_bytes + dtype_bytes(s.scales, blocks);
   if (s.zero_points && s.zero_points_are_bytes)
     at.zero_points += scale_rows * s.scale_columns();
@@ -196,7 +196,7 @@ void dequantize_items(const QuantLayout& s, i64 first, i64 end, std::span<const 
     StoredRanges need = stored_ranges(s, first, first + items);
     StoredBytes at{codes.data() + (need.codes.begin - held.codes.begin), s.code_row_bytes(),
                    scales.data() + (need.scales.begin - held.scales.begin) +
-                       dtype_bytes(s.scales, tile.first_column / s.block_columns),
+                       dtype_bytes(s.scales, s.first_block_from(tile.first_column)),
                    s.scale_row_bytes(), nullptr};
     if (s.zero_points)
       at.zero_points = zero_points.data() + (need.zero_points.begin - held.zero_points.begin);

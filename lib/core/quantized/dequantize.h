@@ -23,7 +23,7 @@ struct ValueTile {
 struct StoredBytes {
   const u8* codes = nullptr;   // the byte that has the code of the tile's first row and column
   i64 code_row_bytes = 0;      // distance of rows in this memory
-  const u8* scales = nullptr;  // the scale of the tile's first block
+  const u8* scales = nullptr;  // the scale of the tile's first block, first_block_from() of its first column
   i64 scale_row_bytes = 0;     // distance of rows of scales in this memory
   const u8* zero_points =
       nullptr;  // the row of words that has the first row's zero points, from its first column

@@ -1,7 +1,10 @@
 // Sizes and places of the parts of a quantised tensor.
 #include "core/quantized/layout.h"
 
+#include <algorithm>
+
 #include "core/base/text.h"
+#include "core/quantized/checks.h"
 
 namespace mckpt::impl {
 namespace {
@@ -56,6 +59,13 @@ i64 QuantLayout::words_of(i64 count) const {
   return whole_codes ? ceil_div(count, i64{32 / int_bits}) : ceil_div(count * int_bits, i64{32});
 }
 
+i64 QuantLayout::block_end(i64 column) const {
+  const i64 block = block_of(column);
+  if (!group_of) return std::min((block + 1) * block_columns, columns);
+  while (++column < columns && block_of(column) == block) continue;
+  return column;
+}
+
 i64 QuantLayout::scale_row_bytes() const { return dtype_bytes(scales, scale_columns()); }
 
 std::string layout_fault(const QuantLayout& s) {
@@ -77,6 +87,9 @@ std::string layout_fault(const QuantLayout& s) {
   const bool packed = s.zero_points && !s.zero_points_are_bytes;
   if (packed && s.block_rows != 1) return "packed zero points belong to groups of one row";
   if (packed && s.matrices > 1) return "a stack of matrices has no packed zero points";
+  if (s.group_of && (s.block_rows != 1 || s.matrices != 1))
+    return "columns are put into groups of one row of one matrix only";
+  if (s.group_of && !group_fault(s, *s.group_of).empty()) return group_fault(s, *s.group_of);
   // No product of sizes may leave 63 bits; a value takes four bytes at most.
   i64 values = checked_mul(checked_mul(s.matrices, s.rows, "rows of a quantised tensor"), s.columns,
                            "items of a quantised tensor");

@@ -15,9 +15,12 @@
 //
 // A stack of E matrices (experts) is one tensor with E * rows rows: rows are counted through all matrices,
 // and blocks begin anew in each. U8 scales are E8M0 exponents, never factors.
+// Blocks of a row are columns side by side: 0 0 1 1 2 2; or, with group_of, any columns: 2 0 0 1 2 1.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/int.h"
 #include "core/items/dtype.h"
@@ -60,6 +63,8 @@ struct QuantLayout {
   // compressed-tensors computes in the type of the scales: with F16 scales a product is rounded to fp16
   // before it becomes anything else. With F32 and BF16 scales one rounding, to the wanted type, is the same.
   bool product_is_f16 = false;
+  // compressed-tensors' weight_g_idx: the group of each column. Null: groups are side by side.
+  std::shared_ptr<const std::vector<i32>> group_of{};
 
   i64 all_rows() const { return matrices * rows; }
   i64 code_row_bytes() const;
@@ -69,6 +74,11 @@ struct QuantLayout {
   // The stored scales of one matrix; the tensor of scales has matrices * scale_rows() rows.
   i64 scale_rows() const { return ceil_div(rows, block_rows); }
   i64 scale_columns() const { return ceil_div(columns, block_columns); }
+  // The block of a column in a row of blocks.
+  i64 block_of(i64 column) const { return group_of ? (*group_of)[column] : column / block_columns; }
+  // The first block that columns from this one on can be in: where a tile's scales begin.
+  i64 first_block_from(i64 column) const { return group_of ? 0 : column / block_columns; }
+  i64 block_end(i64 column) const;  // of the columns of its block that are side by side
   i64 scale_row_bytes() const;
   // The first bit of the packed integer with this number: of a row's codes, counted by columns, or of a
   // column's zero points, counted by rows.
@@ -83,8 +93,7 @@ struct QuantLayout {
 };
 
 int code_bits(const QuantLayout& layout);
-// Integers of either kind.
-inline bool has_integers(const QuantLayout& layout) {
+inline bool has_integers(const QuantLayout& layout) {  // of either kind
   return layout.codes == CodeFormat::kPackedInt || layout.codes == CodeFormat::kInt8;
 }
 // Codes of 4 bits, two in a byte.

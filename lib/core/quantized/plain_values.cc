@@ -57,13 +57,13 @@ void dequantize_plainly(const QuantLayout& s, const ValueTile& tile, const Store
                         u8* out, i64 out_row_bytes) {
   i64 item = dtype_bytes(to, 1), scale_bytes = dtype_bytes(s.scales, 1);
   i64 first_scale_row = tile.rows > 0 ? s.scale_row_of(tile.first_row) : 0;
-  i64 first_block = tile.first_column / s.block_columns;
+  i64 first_block = s.first_block_from(tile.first_column);
   for (i64 r = 0; r < tile.rows; r++) {
     i64 row = tile.first_row + r;
     const u8* codes = stored.codes + r * stored.code_row_bytes;
     const u8* scales = stored.scales + (s.scale_row_of(row) - first_scale_row) * stored.scale_row_bytes;
     for (i64 c = 0; c < tile.columns; c++) {
-      i64 column = tile.first_column + c, block = column / s.block_columns;
+      i64 column = tile.first_column + c, block = s.block_of(column);
       float code = code_value(s, codes, tile.first_column, column);
       if (s.zero_points)
         code -= static_cast<float>(zero_point_at(s, stored.zero_points, tile.first_row, row, block));

@@ -142,11 +142,11 @@ QuantLosses quantize(const QuantLayout& s, i64 first_row, i64 rows, const RowsOf
   for (i64 r = 0; r < rows; r++) {
     i64 scale_row = s.scale_row_of(first_row + r) - s.scale_row_of(first_row);
     const u8* row_scales = scales + scale_row * s.scale_row_bytes();
-    for (i64 block = 0; block < s.scale_columns(); block++) {
-      Piece piece{widened.data(), block * s.block_columns, 0,
-                  block_scale(s, row_scales + block * scale_bytes), 0};
+    for (i64 column = 0, end = 0; column < s.columns; column = end) {
+      const i64 block = s.block_of(column);
+      end = s.block_end(column);
+      Piece piece{widened.data(), column, 0, block_scale(s, row_scales + block * scale_bytes), 0};
       if (s.zero_points) piece.zero_point = zero_point_at(s, zero_points, first_row, first_row + r, block);
-      i64 end = std::min(piece.column + s.block_columns, s.columns);
       for (; piece.column < end; piece.column += piece.items) {
         piece.items = std::min(kPieceItems, end - piece.column);
         widen_values(values, r, piece.column, piece.items, widened.data());

@@ -35,7 +35,8 @@ struct QuantLosses {
 
 // The scales of whole rows of blocks, in the layout's type of scales (F32, BF16, E8M0 or U8; powers of two in
 // F32 for `ue8m0` in config.json alone), scale_row_bytes() a row.
-// pre: rows [first_row, first_row + rows) begin and end where rows of blocks do; codes are E4M3 or E2M1.
+// pre: rows [first_row, first_row + rows) begin and end where rows of blocks do; codes are E4M3 or E2M1;
+// groups are side by side.
 void make_scales(const QuantLayout& layout, ScaleRule rule, i64 first_row, i64 rows,
                  const RowsOfValues& values, u8* scales);
 

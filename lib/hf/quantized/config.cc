@@ -188,6 +188,7 @@ void read_groups(const JsonValue& entry, QuantConfig& config) {
           .found("none");
     if (const JsonValue* symmetric = member(*weights, "symmetric", JsonType::kBool))
       w.symmetric = symmetric->boolean("symmetric");
+    w.ordered_by_group = is_ordered_by_group(*weights);
     if (config.impossible.empty()) config.impossible = impossible_in(w, *weights);
     config.weights.push_back(std::move(w));
   }

@@ -45,6 +45,7 @@ struct QuantConfig {
     std::string type{};    // "int", "float"
     std::string format{};  // of this group alone
     std::optional<bool> symmetric{};
+    bool ordered_by_group = false;  // actorder: each column has the number of its group
   };
   std::vector<Weights> weights{};
   // Settings that exclude each other, with which compressed-tensors loads no model: "strategy channel with a

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/items/shape.h"
 #include "core/quantized/dequantize.h"
 #include "hf/quantized/value_bytes.h"
 #include "hf/quantized/value_faults.h"
@@ -86,7 +87,7 @@ ChunkData DequantizedStore::resolve(i64 t, i64 index) const {
                 .offset = 0,
                 .dtype = dtype_,
                 .unpacked = value_bytes(source(), *q, dtype_, *memory_, *faults_)};
-  for (i64 part : {q->codes, q->scales, q->zero_points, q->tensor_scale, q->shape})
+  for (i64 part : {q->codes, q->scales, q->zero_points, q->tensor_scale, q->shape, q->groups})
     if (part >= 0) add_sums(source(), part, out.beneath);
   for (Checksum& sum : out.beneath) sum.tensor = t;
   return out;
@@ -189,22 +190,36 @@ i64 packed_bits_of(const QuantizedModel& model) {
   return bits;
 }
 
+// The quantised tensors of a store of safetensors. A config that says nothing usable leaves all out; `verify`
+// reports it.
+QuantizedModel recognised(const Store& store) {
+  if (format_family(store.format()) != FormatFamily::kSafetensors) return {};
+  try {
+    return recognise(store, quant_declaration_of(store));
+  } catch (const Error& e) {
+    if (e.code() == Code::kInterrupted) throw;
+    return {};
+  }
+}
+
 }  // namespace
 
+PackedParameters packed_parameters(const Store& store) {
+  PackedParameters out;
+  const QuantizedModel model = recognised(store);
+  for (const QuantizedTensor& q : model.tensors) out.emplace(store.name(q.codes), Shape(q.dims).items());
+  for (i64 t : model.beside) out.emplace(store.name(t), kBesideCodes);
+  return out;
+}
+
 void add_quantized_fact(Store& store) {
-  if (format_family(store.format()) != FormatFamily::kSafetensors) return;
-  try {
-    QuantizedModel model = recognise(store, quant_declaration_of(store));
-    if (!model.tensors.empty()) store.add_fact("quantized modules", quantized_text(store, model));
-    // A config that has a preset, or a number in a string, says it in other words.
-    constexpr const char* kBits = "packed bits";
-    const auto& facts = store.facts();
-    const bool known = std::ranges::any_of(facts, [&](const auto& fact) { return fact.first == kBits; });
-    if (const i64 bits = packed_bits_of(model); bits > 0 && !known) store.add_fact(kBits, cat(bits));
-  } catch (const Error& e) {
-    // A config that says nothing usable leaves the fact out; `verify` reports it.
-    if (e.code() == Code::kInterrupted) throw;
-  }
+  const QuantizedModel model = recognised(store);
+  if (!model.tensors.empty()) store.add_fact("quantized modules", quantized_text(store, model));
+  // A config that has a preset, or a number in a string, says it in other words.
+  constexpr const char* kBits = "packed bits";
+  const auto& facts = store.facts();
+  const bool known = std::ranges::any_of(facts, [&](const auto& fact) { return fact.first == kBits; });
+  if (const i64 bits = packed_bits_of(model); bits > 0 && !known) store.add_fact(kBits, cat(bits));
 }
 
 const DequantizedStore* dequantized_view(const Store& store) {

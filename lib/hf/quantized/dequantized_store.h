@@ -22,6 +22,7 @@
 #include "hf/quantized/bad_numbers.h"
 #include "hf/quantized/recognise.h"
 #include "io/store/store_view.h"
+#include "io/store/summary.h"
 
 namespace mckpt::impl {
 
@@ -101,6 +102,10 @@ std::unique_ptr<Store> open_values(const std::string& path, const OpenOptions& o
 // An error of kind kQuantized where the config declares a method that is not decoded, or where names of
 // tensors are names of codes and scales that no view decodes; otherwise nothing.
 std::optional<Error> undecoded_codes(const Store& store);
+
+// The numbers of parameters of all tensors of codes of a store of safetensors, as the values have them, and
+// what is beside codes; of codes that are not decoded, nothing.
+PackedParameters packed_parameters(const Store& store);
 
 // Adds the fact "quantized modules" with that text to a store of safetensors, if any of its tensors is
 // quantised, and "packed bits" if no config gives it as a number.

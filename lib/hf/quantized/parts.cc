@@ -76,6 +76,27 @@ void PartFinder::set_groups(QuantizedTensor& q, i64 columns) const {
   expect_grid(q, cat("one scale for ", columns, " codes of a row"));
 }
 
+void set_group_tensor(const PartFinder& parts, QuantizedTensor& q) {
+  const i64 t = parts.find(cat(q.name, "_g_idx"));
+  if (t < 0) return;
+  const QuantLayout& l = q.layout;
+  const bool fp8 = l.codes == CodeFormat::kE4M3 || l.codes == CodeFormat::kE5M2;
+  if (!(has_integers(l) || fp8) || is_exponent(l.scales))
+    throw Error(Code::kQuantized, cat(scheme_text(l), " in an order of their own are not decoded"))
+        .tensor(parts.store().name(t))
+        .help("load the model in the library that wrote it and save it in bfloat16");
+  if (l.block_rows != 1 || q.dims.size() != 2)
+    parts.misfit(t, "columns are in groups, and scales are not", "scales of groups of a row", scheme_text(l));
+  parts.expect_dtype(t, {DType::kI32});
+  parts.expect_dims(t, {l.columns}, "the group of each column");
+  // All releases of compressed-tensors leave the numbers out unless a group of the config says it.
+  const QuantConfig* config = parts.config();
+  if (config && std::ranges::none_of(config->weights, &QuantConfig::Weights::ordered_by_group))
+    parts.misfit(t, "columns have numbers of groups, and the config does not declare them",
+                 "actorder group in quantization_config", "no such setting");
+  q.groups = t;
+}
+
 void PartFinder::expect_grid(const QuantizedTensor& q, std::string_view why) const {
   Dims expected = {q.layout.scale_rows(), q.layout.scale_columns()};
   if (q.dims.size() == 3) expected.insert(expected.begin(), q.layout.matrices);

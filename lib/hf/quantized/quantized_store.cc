@@ -158,14 +158,17 @@ const Requantized* QuantizedStore::add_like(const DequantizedStore& pattern, i64
     throw Error(Code::kBadCast, "only floating-point numbers are quantised")
         .tensor(q.name)
         .found(dtype_name(values_->dtype(values)));
-  return &how_.emplace_back(
-      Requantized{.layout = stored_layout(pattern.source(), q),
-                  .values = values,
-                  .turned = q.turned,
-                  .rule = rule_of(q.layout, pattern.source().dims(q.scales), pattern.model().power_scales),
-                  .pattern_codes = q.codes,
-                  .pattern_scales = q.scales,
-                  .pattern_zero_points = q.zero_points});
+  // New scales are made for groups side by side alone.
+  const std::optional<ScaleRule> rule =
+      q.groups >= 0 ? std::nullopt
+                    : rule_of(q.layout, pattern.source().dims(q.scales), pattern.model().power_scales);
+  return &how_.emplace_back(Requantized{.layout = stored_layout(pattern.source(), q),
+                                        .values = values,
+                                        .turned = q.turned,
+                                        .rule = rule,
+                                        .pattern_codes = q.codes,
+                                        .pattern_scales = q.scales,
+                                        .pattern_zero_points = q.zero_points});
 }
 
 std::unique_ptr<QuantizedStore> QuantizedStore::like(std::unique_ptr<Store> values,

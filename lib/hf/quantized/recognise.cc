@@ -29,6 +29,7 @@ class Recogniser {
     for (i64 t = 0; t < store_.tensor_count(); t++) {
       try {
         if (std::optional<QuantizedTensor> found = codes_at(t)) {
+          set_group_tensor(parts_, *found);
           if (std::string fault = layout_fault(found->layout); !fault.empty())
             throw Error(Code::kQuantMisfit, fault);
           take(*std::move(found));
@@ -62,7 +63,7 @@ class Recogniser {
 
   void take(QuantizedTensor found) {
     used_[found.codes] = kCodes;
-    for (i64 t : {found.scales, found.tensor_scale, found.zero_points, found.shape})
+    for (i64 t : {found.scales, found.tensor_scale, found.zero_points, found.shape, found.groups})
       if (t >= 0) used_[t] = kBeside;
     out_.tensors.push_back(std::move(found));
   }

@@ -42,16 +42,17 @@ struct RowCoder::Rows {
                      values.type, out.data());
     return out;
   }
-  // Calls fn(row, block of all, first byte, bytes) for the part of each row in each block.
+  // Calls fn(row, block of all, first byte, bytes) for the parts of each row in each block.
   template <typename Fn>
   void each_part(Fn&& fn) const {
     const QuantLayout& l = how.layout;
     const i64 item = dtype_bytes(values.type, 1), scale_row = l.scale_row_of(first);
     for (i64 r = 0; r < count; r++)
-      for (i64 b = 0; b < l.scale_columns(); b++)
-        fn(r, (l.scale_row_of(first + r) - scale_row) * l.scale_columns() + b,
-           r * values.row_bytes + b * l.block_columns * item,
-           std::min(l.block_columns, l.columns - b * l.block_columns) * item);
+      for (i64 column = 0, end = 0; column < l.columns; column = end) {
+        end = l.block_end(column);
+        fn(r, (l.scale_row_of(first + r) - scale_row) * l.scale_columns() + l.block_of(column),
+           r * values.row_bytes + column * item, (end - column) * item);
+      }
   }
 };
 

@@ -1,9 +1,12 @@
 // Names of schemes, as reports show them, and the shape that packed integers have in a tensor of their own.
 #include "hf/quantized/scheme.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/items/shape.h"
+#include "core/quantized/checks.h"
 #include "io/file/bytes.h"
 #include "io/store/store.h"
 
@@ -49,6 +52,22 @@ void refuse_other_shape(const Store& store, const QuantizedTensor& q, std::span<
       .file(file_path(store, store.chunk(q.shape, 0).file))
       .expected(dims_to_string(q.dims))
       .found(cat("[", rows, ", ", columns, "]"));
+}
+
+std::shared_ptr<const std::vector<i32>> groups_of_columns(const Store& store, const QuantizedTensor& q,
+                                                          std::span<const u8> bytes) {
+  std::vector<i32> groups(bytes.size() / 4);
+  for (std::size_t c = 0; c < groups.size(); c++)
+    groups[c] = static_cast<i32>(load_le<u32>(bytes.data() + 4 * c));
+  if (std::ranges::all_of(groups, [](i32 g) { return g == -1; })) return nullptr;
+  if (const std::string fault = group_fault(q.layout, groups); !fault.empty())
+    throw Error(Code::kQuantMisfit, "the groups of columns do not fit the scales")
+        .tensor(store.name(q.groups))
+        .file(file_path(store, store.chunk(q.groups, 0).file))
+        .expected(cat(counted(q.layout.scale_columns(), "group"), " of ", q.layout.block_columns,
+                      " columns, or -1 for all columns"))
+        .found(fault);
+  return std::make_shared<const std::vector<i32>>(std::move(groups));
 }
 
 std::string scheme_text(const QuantLayout& s) {

@@ -58,6 +58,11 @@ Parts parts_of(const Store& store, const QuantizedTensor& q, const StoreBytes& f
     parts.layout.tensor_scale = std::bit_cast<float>(load_le<u32>(bytes));
   }
   if (q.shape >= 0) check_shape(store, q, files);
+  if (q.groups >= 0) {
+    std::vector<u8> bytes(static_cast<std::size_t>(dtype_bytes(DType::kI32, q.layout.columns)));
+    if (!bytes.empty()) stored(store, q.groups, files).read(0, bytes);
+    parts.layout.group_of = groups_of_columns(store, q, bytes);
+  }
   return parts;
 }
 

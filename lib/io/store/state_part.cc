@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/items/dtype.h"
+#include "core/items/shape.h"
 #include "io/store/names/scale_names.h"
 #include "io/store/store.h"
 
@@ -201,18 +202,28 @@ bool StateParts::is_scale(i64 tensor) const {
          is_of_quantization(name);
 }
 
-i64 StateParts::parameters_per_item(i64 tensor) const {
-  DType dtype = store_.dtype(tensor);
-  if (dtype == DType::kF4x2 || dtype == DType::kQU4x2) return 2;
-  if (names_.empty() || (dtype != DType::kU8 && dtype != DType::kI32)) return 1;
+i64 StateParts::packed_bits(i64 tensor) const {
+  constexpr i64 kNibble = 4;
+  const DType dtype = store_.dtype(tensor);
+  if (dtype == DType::kF4x2 || dtype == DType::kQU4x2) return kNibble;
+  if (names_.empty() || (dtype != DType::kU8 && dtype != DType::kI32)) return 0;
   std::string_view name = store_.name(tensor), blocks = without(name, "_blocks"),
                    packed = without(name, "_packed"), qweight = without(name, "qweight");
   bool is_packed = (!blocks.empty() && has(blocks, "_scales")) ||   // MXFP4
                    (!packed.empty() && has(packed, "_scale")) ||    // compressed-tensors
                    (!qweight.empty() && has(qweight, "scales")) ||  // GPTQ, AWQ
                    (dtype == DType::kU8 && (has(name, "_scale_2") || has(name, ".absmax")));  // NVFP4, NF4
-  i64 bits = dtype_info(dtype).bits, each = dtype == DType::kU8 ? 4 : bits_;
-  return is_packed ? std::max<i64>(1, bits / each) : 1;
+  if (!is_packed) return 0;
+  return dtype == DType::kU8 ? kNibble : std::min<i64>(bits_, dtype_info(dtype).bits);
+}
+
+bool StateParts::is_packed(i64 tensor) const { return packed_bits(tensor) > 0; }
+
+// GPTQ has 32 values of 3 bits in 3 words, so the bits of all words are divided at once.
+i64 StateParts::parameters(i64 tensor) const {
+  const i64 items = store_.shape(tensor).items(), bits = packed_bits(tensor);
+  if (bits == 0) return items;
+  return checked_mul(items, dtype_info(store_.dtype(tensor)).bits, "the number of packed bits") / bits;
 }
 
 }  // namespace mckpt::impl

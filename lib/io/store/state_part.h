@@ -50,14 +50,19 @@ class StateParts {
   // Whether a tensor that is not of the model is of its quantised weights: scales, zero points, shapes,
   // tables.
   bool is_scale(i64 tensor) const;
-  // The number of parameters in each item of a tensor of the model: more than 1 if values are packed.
-  i64 parameters_per_item(i64 tensor) const;
+  // Whether the items of a tensor of the model are words or bytes of packed values.
+  bool is_packed(i64 tensor) const;
+  // The number of parameters in a tensor of the model: its items, or as many packed values as its bits hold.
+  // Rows that do not fill their last word have fewer; only who decodes them knows how many. Throws
+  // kSizeOverflow.
+  i64 parameters(i64 tensor) const;
 
  private:
   bool has(std::string_view stem, std::string_view suffix) const {
     return names_.contains(cat(stem, suffix));
   }
   bool is_of_quantization(std::string_view name) const;
+  i64 packed_bits(i64 tensor) const;  // of a packed value; 0: items are values
 
   const Store& store_;
   StatePart of_file_ = StatePart::kModel;  // of the store's only file

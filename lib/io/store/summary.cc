@@ -17,7 +17,7 @@ void Amount::add(i64 more_items, i64 more_bytes) {
   bytes = checked_add(bytes, more_bytes, "the size of all tensors");
 }
 
-StoreSummary summarize(const Store& store) {
+StoreSummary summarize(const Store& store, const PackedParameters& packed) {
   StoreSummary s;
   StateParts parts(store);
   std::array<Amount, static_cast<std::size_t>(DType::kCount)> types{};
@@ -26,8 +26,13 @@ StoreSummary summarize(const Store& store) {
     i64 items = store.shape(t).items(), bytes = dtype_bytes(dtype, items);
     s.all.add(items, bytes);
     StatePart part = parts.part(t);
-    i64 each = part == StatePart::kModel ? parts.parameters_per_item(t) : 1;
-    s.parts[static_cast<std::size_t>(part)].add(checked_mul(items, each, "the number of parameters"), bytes);
+    i64 counted = items;
+    if (part == StatePart::kModel) {
+      const auto known = packed.find(store.name(t));
+      counted = known == packed.end() ? parts.parameters(t) : known->second;
+    }
+    if (counted == kBesideCodes) part = StatePart::kOther, counted = items;
+    s.parts[static_cast<std::size_t>(part)].add(counted, bytes);
     types[static_cast<std::size_t>(dtype)].add(items, bytes);
   }
   for (std::size_t d = 0; d < types.size(); d++)

@@ -5,6 +5,9 @@
 // each is 2,000 parameters of the model, but 1,000 items of its data type.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "core/base/int.h"
@@ -35,7 +38,12 @@ struct StoreSummary {
   const Amount& part(StatePart p) const { return parts[static_cast<std::size_t>(p)]; }
 };
 
+// The numbers of parameters of quantised tensors by their names, from who decodes them. kBesideCodes: the
+// tensor has none, and belongs to codes, as a scale.
+using PackedParameters = std::map<std::string, i64, std::less<>>;
+inline constexpr i64 kBesideCodes = -1;
+
 // Throws kSizeOverflow if the declared sizes add up to more than 63 bits.
-StoreSummary summarize(const Store& store);
+StoreSummary summarize(const Store& store, const PackedParameters& packed = {});
 
 }  // namespace mckpt::impl

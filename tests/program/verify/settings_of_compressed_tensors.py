@@ -10,7 +10,7 @@ from mckpt_tests.folders import scratch
 from mckpt_tests.program import run_mckpt
 
 temporary = scratch()
-SIZES = {"I32": 4, "I64": 8, "BF16": 2, "F32": 4, "I8": 1, "F8_E4M3": 1}
+SIZES = {"I32": 4, "I64": 8, "BF16": 2, "F32": 4, "I8": 1, "F8_E4M3": 1, "U8": 1}
 CHECKS = 0
 
 
@@ -72,8 +72,8 @@ def judged(tensors, config, status, texts, never=()):
     return path
 
 
-def converted(path, status=0, texts=()):
-    says(status, texts, "convert", "dequantize", path, path + "_values", "--no-sync")
+def converted(path, status=0, texts=(), never=()):
+    says(status, texts, "convert", "dequantize", path, path + "_values", "--no-sync", never=never)
 
 
 # As its validators read it.
@@ -100,21 +100,34 @@ for config, text in ((group(GROUP | {"foo": 1}), "0.11 to 0.20 loads no model wi
                      (group(GROUP | {"actorder": True}), "0.19 and 0.20 load no model with actorder true in group_0")):
     converted(judged(packed("a"), config, 0, (REFUSED + text, "sound, with warnings", "no value depends on it")))
 
-# Codes that are not decoded, in a file without a fault.
-INDEX = {"a.weight_g_idx": ("I32", [256], None)}
-NOT = "not checked: packed weights with reordered groups are not decoded"
-path = judged(packed("a", more=INDEX), group(GROUP), 0, (f"-     scales   1 tensor {NOT}", ": sound, but"), never=("FAIL", "problem", "warning"))
-converted(path, 3, ("MC2004",))
-judged(packed("a", more=INDEX) | packed("b"), group(GROUP), 0, (f"pass  scales   1 tensor        fit their codes; 1 tensor {NOT}", ": sound, but"),
+# Codes that are not decoded, in a file without a fault: an order of groups that compressed-tensors itself does not read.
+MIXED = declared({"group_0": {"targets": ["Linear"], "weights": GROUP, "format": "pack-quantized"},
+                  "group_1": {"targets": ["Linear"], "format": "nvfp4-pack-quantized",
+                              "weights": {"num_bits": 4, "type": "float", "strategy": "tensor_group", "group_size": 16}}})
+IN_ORDER = {"a.weight_packed": ("U8", [4, 16], None), "a.weight_scale": ("F8_E4M3", [4, 2], b"\x38" * 8),
+            "a.weight_global_scale": ("F32", [1], struct.pack("<f", 1)), "a.weight_g_idx": ("I32", [32], None)}
+NOT = "not checked: nvfp4 groups of 16 in an order of their own are not decoded"
+path = judged(IN_ORDER, MIXED, 0, (f"-     scales   1 tensor {NOT}", ": sound, but"), never=("FAIL", "problem", "warning"))
+converted(path, 3, ("MC2004", "load the model in the library that wrote it"), never=("is not sound",))
+judged(IN_ORDER | packed("b"), MIXED, 0, (f"pass  scales   1 tensor        fit their codes; 1 tensor {NOT}", ": sound, but"),
        never=("FAIL", "problem"))
-judged(packed("a", more=INDEX), group(GROUP | {"actorder": "group"}), 0, (f"warn  scales   1 tensor {NOT}", "actorder group", "sound, with warnings"),
-       never=("no value depends on it",))
+ORDERED = json.loads(json.dumps(MIXED))
+ORDERED["config_groups"]["group_1"]["weights"]["actorder"] = "group"
+judged(IN_ORDER, ORDERED, 0, (f"warn  scales   1 tensor {NOT}", "actorder group", "sound, with warnings"),
+       never=("no value depends on it", "makes a model of the values"))
 # ... which hides no fault of others.
-judged(packed("a", more=INDEX) | packed("b", scales=8), group(GROUP), 1, ("FAIL  scales", "b.weight_scale", "MC2016", NOT))
-judged(packed("a", more=INDEX) | packed("b", more={"b.weight_scale": ("BF16", [6, 2], b"\xc0\x7f" * 12)}), group(GROUP), 1, ("FAIL  scales", "MC2017"))
+judged(IN_ORDER | packed("b", scales=3), MIXED, 1, ("FAIL  scales", "b.weight_scale", "MC2016", NOT))
+judged(IN_ORDER | packed("b", more={"b.weight_scale": ("BF16", [6, 2], b"\xc0\x7f" * 12)}), MIXED, 1, ("FAIL  scales", "MC2017"))
+# Numbers of groups that the scales do not have are a fault, whose help is not to convert the model.
+INDEX = {"a.weight_g_idx": ("I32", [256], None)}
+path = judged(packed("a", more=INDEX), group(GROUP | {"actorder": "group"}), 1, ("expected 2 groups of 128 columns, or -1 for all columns",),
+              never=("no value depends on it", "makes a model of the values"))
+converted(path, 3, ("MC2016",))
+path = judged(packed("a", more=INDEX), group(GROUP), 1, ("columns have numbers of groups, and the config does not declare them",))
+converted(path, 3, ("MC2016", "is not sound"))
 path = judged({"a.weight": ("F8_E4M3", [4, 4], None), "a.weight_scale": ("F32", [], struct.pack("<f", 1)), "a.pre_quant_scale": ("F32", [4], None)},
               {"quant_method": "modelopt", "quant_algo": "FP8"}, 0, ("1 tensor not checked: weights whose inputs", ": sound, but"), never=("FAIL",))
-converted(path, 3, ("MC2004",))
+converted(path, 3, ("MC2004", "load the model in the library that wrote it"), never=("is not sound",))
 
 # Blocks of 2 x 4 of a matrix of 3 x 8, as compressed-tensors packs them: codes of 8 bits with 128 added, zero points of a byte.
 BLOCKS = {"num_bits": 8, "type": "int", "strategy": "block", "block_structure": [2, 4]}

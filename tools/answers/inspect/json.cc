@@ -9,6 +9,7 @@
 #include "convert/open/shard_facts.h"
 #include "core/items/dtype.h"
 #include "hf/adapter/adapted_store.h"
+#include "hf/quantized/dequantized_store.h"
 #include "io/json/json_writer.h"
 #include "io/store/format.h"
 #include "io/store/lone_shard.h"
@@ -35,7 +36,7 @@ void write_amount(JsonWriter& json, const Amount& a) {
 
 void write_checkpoint_json(JsonWriter& json, const Store& store, const std::string& path, bool values,
                            bool groups) {
-  StoreSummary s = summarize(*local_view(store));
+  StoreSummary s = summarize(*local_view(store), packed_parameters(store));
   const bool copies = has_rank_copies(store);
   const std::optional<i64> once = copies ? parameters_of_ranks(store) : std::nullopt;
   json.field("root", store.root()).field("format", format_text(store.format()));

@@ -21,6 +21,7 @@
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
 #include "hf/adapter/adapted_store.h"
+#include "hf/quantized/dequantized_store.h"
 #include "io/choice/name_tree.h"
 #include "io/store/lone_shard.h"
 #include "io/store/open/beside.h"
@@ -229,7 +230,7 @@ std::string human_count(i64 n) {
 
 void write_card(Output& out, const Store& store, const std::string& path, const About& about) {
   const std::unique_ptr<Store> local = local_view(store);
-  StoreSummary summary = summarize(*local);
+  StoreSummary summary = summarize(*local, packed_parameters(store));
   out.line(out.styled(Style::kBold, first_line(store, path)));
   out.line(format_line(store));
   std::vector<std::string> beside;

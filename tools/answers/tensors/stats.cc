@@ -158,7 +158,7 @@ GlobalNorm global_norm(const Store& store, std::span<const i64> tensors, const S
   GlobalNorm out;
   for (std::size_t i = 0; i < tensors.size(); i++) {
     const i64 t = tensors[i];
-    if (parts.part(t) != StatePart::kModel || parts.parameters_per_item(t) != 1) {
+    if (parts.part(t) != StatePart::kModel || parts.is_packed(t)) {
       out.others++;
       continue;
     }

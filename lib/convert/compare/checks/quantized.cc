@@ -2,6 +2,7 @@
 #include "convert/compare/checks/quantized.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 
@@ -23,6 +24,9 @@
 namespace mckpt::impl {
 namespace {
 
+constexpr const char* kValuesAlone =
+    "mckpt convert dequantize makes a model of the values, which all programs read alike";
+
 class ScaleCheck {
  public:
   ScaleCheck(const Store& store, const QuantizedModel& model) : store_(store), files_(store), model_(model) {}
@@ -36,6 +40,7 @@ class ScaleCheck {
         // NaN and infinities among codes are found by the check of values.
         for (Finding& f : number_findings(store_, q, *readers[worker], false)) found_.add(i, std::move(f));
         if (q.shape >= 0) refuse_other_shape(store_, q, read(*readers[worker], q.shape));
+        if (q.groups >= 0) groups_of_columns(store_, q, read(*readers[worker], q.groups));
         if (q.layout.codes == CodeFormat::kPackedInt) check_padding(*readers[worker], q, i);
       } catch (const Error& e) {
         if (e.code() == Code::kInterrupted) throw;
@@ -98,21 +103,27 @@ void add_unread_scales(const Store& store, const QuantizedModel& model,
                " says quant_method fp8: transformers 5 reads weight_scale_inv alone there and takes the "
                "codes for weights; mckpt multiplies the codes by these scales",
                of_tensors ? ", as vLLM does" : ""),
-       .help = "mckpt convert dequantize makes a model of the values, which all programs read alike",
+       .help = kValuesAlone,
        .warning = true});
 }
 
-// Settings with which some releases of compressed-tensors load no model. They change no value.
-// `decoded`: without the settings all releases read the same values.
-void add_disputed(const std::optional<QuantConfig>& config, bool decoded, std::vector<Finding>& out) {
+// Settings with which some releases of compressed-tensors load no model. Without them all releases read the
+// same values, unless groups are in an order: where the setting is not read, the order is not either.
+// `decoded`: the values are known.
+void add_disputed(const std::optional<QuantConfig>& config, const QuantizedModel& model, bool decoded,
+                  std::vector<Finding>& out) {
   if (!config) return;
+  const bool in_order = std::ranges::any_of(model.tensors, [](const auto& q) { return q.groups >= 0; });
+  const std::string_view help = !decoded ? ""
+                                : in_order
+                                    ? kValuesAlone
+                                    : "take the setting out of quantization_config: no value depends on it";
   for (const std::string& text : config->disputed)
-    out.push_back(
-        {.code = Code::kQuantMisfit,
-         .file = config->file,
-         .message = text,
-         .help = decoded ? "take the setting out of quantization_config: no value depends on it" : "",
-         .warning = true});
+    out.push_back({.code = Code::kQuantMisfit,
+                   .file = config->file,
+                   .message = text,
+                   .help = std::string(help),
+                   .warning = true});
 }
 
 // The files have no fault where codes are of a kind that is not decoded. Takes these findings out, and
@@ -148,9 +159,13 @@ void check_quantized(const Store& store, int threads, VerifyReport& report) {
   if (model.tensors.empty() && model.findings.empty()) return;
   std::vector<Finding> found = std::move(model.findings);
   check.note = take_undecoded(found);
+  std::vector<Finding> of_scales = ScaleCheck(store, model).run(threads);
+  auto warns = [](const Finding& f) { return f.warning; };
+  const bool decoded =
+      check.note.empty() && std::ranges::all_of(found, warns) && std::ranges::all_of(of_scales, warns);
   add_unread_scales(store, model, declared.config, found);
-  add_disputed(declared.config, check.note.empty(), found);
-  for (Finding& f : ScaleCheck(store, model).run(threads)) found.push_back(std::move(f));
+  add_disputed(declared.config, model, decoded, found);
+  std::ranges::move(of_scales, std::back_inserter(found));
   check.count = std::ssize(model.tensors);
   const bool nothing = !check.note.empty() && model.tensors.empty() && found.empty();
   check.status = nothing ? Check::Status::kNone : status_of(found);

@@ -289,9 +289,6 @@ std::optional<QuantizedTensor> packed_weight(const PartFinder& parts, i64 t) {
   i64 scales = parts.find(cat(weight, "_scale"));
   if (scales < 0)
     parts.misfit(t, "codes have no scales", cat("a tensor ", escaped(weight), "_scale"), "no such tensor");
-  if (i64 order = parts.find(cat(weight, "_g_idx")); order >= 0)
-    throw Error(Code::kQuantized, "packed weights with reordered groups are not decoded")
-        .tensor(parts.store().name(order));
   if (parts.store().dtype(t) == DType::kU8)
     return packed_floats(parts, parts.made(CodeFormat::kE2M1, weight, t, scales));
   parts.expect_dtype(t, {DType::kI32});

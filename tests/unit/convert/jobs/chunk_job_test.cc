@@ -388,6 +388,85 @@ TEST(ChunkJob, RefusesPartsOfSeveralTypes) {
   EXPECT_EQ(thrown_by([&] { export_job(nullptr, m.whole, mixed, m.tensors); }).substr(0, 6), "MC0105");
 }
 
+// A store of tensors whose bytes nobody reads.
+TableStore store_of(const MadeChunks& chunks, const TempFolder& folder) {
+  TableStore store(folder.path());
+  store.add_file("f", chunks.bytes);
+  for (const MadeChunks::Entry& e : chunks.entries) {
+    while (std::ssize(store.tensors) <= e.key)
+      store.tensors.push_back({cat("tensor ", store.tensors.size()), e.type, {}, {}});
+    TableStore::Tensor& t = store.tensors[e.key];
+    t.dims = e.dims;
+    t.pieces.push_back({e.offsets, e.sizes, {.file = 0, .offset = e.at, .dtype = e.type}});
+  }
+  return store;
+}
+
+// Items that do not begin with a byte are copied as the bytes of the same box, or not at all: neither runs of
+// keys nor rows that one side alone has are counted in bytes.
+TEST(ChunkJob, MovesNoItemsThatAreSmallerThanAByte) {
+  const TempFolder folder;
+  const std::string refusal = "elements smaller than a byte are in other pieces on the two sides";
+  // The map of a model takes no tensors of these types, and no job of keys casts to them: so the chunks alone
+  // are of them, and the jobs are made here.
+  Model m("qwen3_dense", DType::kF32, DType::kF32);
+  int types = 0;
+  for (i32 type = 0; type < static_cast<i32>(DType::kCount); type++) {
+    const DType small = static_cast<DType>(type);
+    if (dtype_info(small).bits % 8 == 0) continue;
+    SCOPED_TRACE(dtype_name(small));
+    types++;
+    auto refused = [&](const ChunkJob& job) {
+      i64 count = 0;
+      for (i64 t = 0; t < job.task_count(); t++)
+        count += thrown_by([&] { job.outline(t); }).find(refusal) != std::string::npos;
+      return count;
+    };
+    // Keys on one of the sides; a task for each chunk, of all chunks of the other.
+    MadeChunks tensors = m.tensors, cuts = m.cuts;
+    for (MadeChunks* chunks : {&tensors, &cuts})
+      for (MadeChunks::Entry& e : chunks->entries) e.type = small;
+    auto refused_chunks = [&](const ChunkSide& from, const ChunkSide& to) {
+      const i64 tasks = to.chunks.size();
+      std::vector<i32> own, all(static_cast<std::size_t>(from.chunks.size()));
+      for (i32 c = 0; c < tasks; c++) own.push_back(c);
+      return refused(ChunkJob({from,
+                               to,
+                               {Grouped(own, tasks), std::vector<i32>(own.size()), Grouped(all, 1),
+                                std::vector<ItemCast>(own.size(), no_cast(small))}}));
+    };
+    auto with_items = [](const MadeChunks& chunks) {
+      return std::ranges::count_if(chunks.entries, [](const auto& e) { return Shape(e.sizes).items() > 0; });
+    };
+    EXPECT_EQ(refused_chunks({cuts, &m.whole}, {tensors}), with_items(tensors));
+    EXPECT_EQ(refused_chunks({tensors}, {cuts, &m.whole}), with_items(cuts));
+    EXPECT_EQ(refused_chunks({cuts, &m.whole}, {cuts, &m.whole}), with_items(cuts));
+
+    // The same box has one move, of its bytes.
+    MadeChunks seven, nine, behind;
+    seven.add(0, std::vector<i64>{7, 8}, std::vector<i64>{0, 0}, std::vector<i64>{7, 8}, small);
+    nine.add(0, std::vector<i64>{9, 8}, std::vector<i64>{0, 0}, std::vector<i64>{7, 8}, small);
+    behind.add(0, std::vector<i64>{9, 8}, std::vector<i64>{7, 0}, std::vector<i64>{2, 8}, small);
+    const TableStore of_seven = store_of(seven, folder), of_nine = store_of(nine, folder),
+                     of_behind = store_of(behind, folder);
+    FusedTables resized{m.whole, m.whole, {-1}, {true}};
+    const ChunkJob same = reshard_job(of_seven, seven), wider = reshard_job(of_seven, nine, &resized);
+    for (const ChunkJob* job : {&same, &wider}) {
+      const CopyTask task = job->outline(0);
+      EXPECT_EQ(task.cast.from, DType::kU8);
+      ASSERT_EQ(task.plan.destination_count(), 1);
+      EXPECT_EQ(task.plan.destination(0).items, dtype_bytes(small, 56));
+    }
+    // Rows that are new, and rows that are left.
+    EXPECT_EQ(refused(reshard_job(of_seven, behind, &resized)), 1);
+    MadeChunks both = nine;
+    both.add(0, behind.entries[0].dims, behind.entries[0].offsets, behind.entries[0].sizes, small);
+    const TableStore of_both = store_of(both, folder);
+    EXPECT_EQ(refused(reshard_job(of_both, seven, &resized)), 1);
+  }
+  EXPECT_GT(types, 0);
+}
+
 TEST(ChunkJob, WritesNextToEachOtherWhatIsNextToEachOther) {
   Model m("qwen3_moe", DType::kF32, DType::kF32);
   MadeChunks backwards = m.tensors;

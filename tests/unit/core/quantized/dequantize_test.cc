@@ -4,12 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
 #include "core/items/item_cast.h"
+#include "core/quantized/checks.h"
 #include "core/quantized/codes.h"
 #include "core/quantized/plain_values.h"
 #include "core/quantized/scales.h"
@@ -126,6 +129,14 @@ TEST(Dequantize, EveryNibbleWithEveryScale) {
   expect_rule(s, codes_of(s.rows), bytes_of(scales), "INT4");
 }
 
+// Any columns are in a group. pre: blocks of one row of one matrix.
+void put_in_groups(QuantLayout& s, Random& random) {
+  std::vector<i32> groups;
+  for (i64 c = 0; c < s.columns; c++) groups.push_back(static_cast<i32>(c / s.block_columns));
+  std::ranges::shuffle(groups, random);
+  s.group_of = std::make_shared<const std::vector<i32>>(std::move(groups));
+}
+
 // A layout of any kind, small and odd.
 QuantLayout drawn_layout(Random& random) {
   auto below = [&](i64 n) { return static_cast<i64>(random() % static_cast<u32>(n)); };
@@ -146,6 +157,7 @@ QuantLayout drawn_layout(Random& random) {
   s.zero_points = has_integers(s) && below(3) == 0;
   s.zero_points_are_bytes = s.zero_points && below(2) == 0;
   if (s.zero_points && !s.zero_points_are_bytes) s.block_rows = 1, s.matrices = 1;
+  if (below(4) == 0) s.block_rows = 1, s.matrices = 1, put_in_groups(s, random);
   return s;
 }
 
@@ -209,6 +221,48 @@ TEST(Dequantize, RectanglesAndRangesOfAnyLayout) {
                      copy(zeros, need.zero_points), to, range.data());
     ASSERT_EQ(std::memcmp(range.data(), &want[first * item], range.size()), 0) << "round " << round;
   }
+}
+
+// Two rows of six columns in three groups of two; the scales of row 0 are 1, 10 and 100.
+//
+//   groups of columns   2 0 0 1 2 1
+//   codes               1 2 3 4 5 6     -->     100 2 3 40 500 60
+TEST(Dequantize, ColumnsInGroupsOfTheirOwn) {
+  QuantLayout s;
+  s.codes = CodeFormat::kInt8, s.int_bits = 8, s.rows = 2, s.columns = 6, s.block_columns = 2;
+  s.group_of = std::make_shared<const std::vector<i32>>(std::vector<i32>{2, 0, 0, 1, 2, 1});
+  ASSERT_EQ(layout_fault(s), "");
+  const u8 codes[] = {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6};
+  const float scales[] = {1, 10, 100, 2, 20, 200};
+  const std::vector<float> want = {100, 2, 3, 40, 500, 60, 200, 4, 6, 80, 1000, 120};
+  const u8* stored_scales = reinterpret_cast<const u8*>(scales);
+  for (i64 first = 0; first < 12; first++) {
+    std::vector<float> got(static_cast<std::size_t>(12 - first));
+    const StoredRanges need = stored_ranges(s, first, 12);
+    dequantize_items(s, first, 12, {codes + need.codes.begin, codes + need.codes.end},
+                     {stored_scales + need.scales.begin, stored_scales + need.scales.end}, {}, DType::kF32,
+                     reinterpret_cast<u8*>(got.data()));
+    EXPECT_EQ(got, std::vector<float>(want.begin() + first, want.end())) << "from item " << first;
+  }
+  for (i64 c = 0; c < 6; c++) EXPECT_EQ(s.block_end(c), c == 1 ? 3 : c + 1);
+}
+
+TEST(Dequantize, ImpossibleGroupsOfColumns) {
+  QuantLayout s;
+  s.rows = 2, s.columns = 7, s.block_columns = 3;
+  using Groups = std::vector<i32>;
+  EXPECT_EQ(group_fault(s, Groups{2, 0, 1, 1, 0, 0, 1}), "");  // the last group has the column that is left
+  EXPECT_EQ(group_fault(s, Groups{0, 0, 1, 1, 0, 1}), "groups of 6 columns, and 7 columns");
+  EXPECT_EQ(group_fault(s, Groups{2, 0, 1, 3, 0, 0, 1}), "column 3 is in group 3, and the groups are 0 to 2");
+  EXPECT_EQ(group_fault(s, Groups{2, 0, 1, -1, 0, 0, 1}),
+            "column 3 is in group -1, and the groups are 0 to 2");
+  EXPECT_EQ(group_fault(s, Groups{2, 0, 2, 1, 0, 0, 1}), "group 1 has 2 columns, and 3 share its scale");
+  s.group_of = std::make_shared<const Groups>(Groups{2, 0, 2, 1, 0, 0, 1});
+  EXPECT_EQ(layout_fault(s), "group 1 has 2 columns, and 3 share its scale");
+  s.group_of = std::make_shared<const Groups>(Groups{2, 0, 1, 1, 0, 0, 1});
+  EXPECT_EQ(layout_fault(s), "");
+  s.block_rows = 2;
+  EXPECT_NE(layout_fault(s), "");
 }
 
 TEST(Dequantize, SpelledOutValues) {

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -166,6 +167,13 @@ TEST(Quantize, CodesOfAnyLayoutComeBack) {
     s.zero_points = has_integers(s) && s.matrices == 1 && below(2) == 0;
     s.zero_points_are_bytes = s.codes == CodeFormat::kInt8;
     if (s.zero_points && !s.zero_points_are_bytes) s.block_rows = 1;
+    if (s.matrices == 1 && s.block_rows == 1 && below(2) == 0) {
+      std::vector<i32> groups;
+      for (i64 c = 0; c < s.columns; c++) groups.push_back(static_cast<i32>(c / s.block_columns));
+      std::ranges::shuffle(groups, random);
+      s.group_of = std::make_shared<const std::vector<i32>>(std::move(groups));
+    }
+    ASSERT_EQ(layout_fault(s), "");
     Bytes codes(static_cast<std::size_t>(s.all_rows() * s.code_row_bytes())), again(codes.size(), 0x33);
     for (i64 r = 0; r < s.all_rows(); r++) {
       u8* row = codes.data() + r * s.code_row_bytes();

@@ -101,6 +101,23 @@ TEST(StatePart, CountsPackedParametersOneByOne) {
   }
 }
 
+// 160 rows in as many words as their bits need, 3 columns: no width but 2, 4 and 8 fills each word by itself.
+TEST(StatePart, CountsValuesOfEveryWidth) {
+  for (i64 bits = 2; bits <= 8; bits++) {
+    TableStore store("nowhere");
+    store.tensors.push_back({"b.qweight", DType::kI32, {160 * bits / 32, 3}, {}});
+    store.tensors.push_back({"b.scales", DType::kF16, {1, 3}, {}});
+    store.add_fact("packed bits", cat(bits));
+    EXPECT_EQ(StateParts(store).parameters(0), 160 * 3) << bits;
+    EXPECT_TRUE(StateParts(store).is_packed(0));
+    EXPECT_FALSE(StateParts(store).is_packed(1));
+    EXPECT_EQ(summarize(store).part(StatePart::kModel).items, 160 * 3) << bits;
+    // Who decodes the values knows better.
+    EXPECT_EQ(summarize(store, {{"b.qweight", 155 * 3}, {"b.scales", 9}}).part(StatePart::kModel).items,
+              155 * 3);
+  }
+}
+
 TEST(StatePart, WordsOfQuantizationMeanNothingWithoutAWeight) {
   TableStore store("nowhere");
   for (const char* name : {"logit_scale", "blocks.scales"}) {
