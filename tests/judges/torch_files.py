@@ -47,6 +47,10 @@ def random_object(r):
             torch.device("cpu"),
             argparse.Namespace(a=1, b=[2]),
             np.float64(2.5),
+            np.random.RandomState(1),
+            np.random.default_rng(1),
+            np.random.Generator(np.random.Philox(2)),
+            np.random.SFC64(3),
             range(3),
         ]
     )
