@@ -20,8 +20,8 @@ namespace {
 
 bool is_one_segment(const LayerPattern& p) { return std::ssize(p.segments) == 1; }
 
-// The pattern of the run that wrote the source, with its groups, by the args or by the names. Nothing if neither
-// has one.
+// The pattern of the run that wrote the source, with its groups, by the args or by the names. Nothing if
+// neither has one.
 std::optional<LayerPattern> pattern_on_disk(const CheckpointModel& source) {
   if (const LayerPattern* named = source.setup().groups) return *named;
   const Store& disk = source.on_disk();
@@ -49,6 +49,16 @@ void refuse_unlike_source(const LayerPattern& given, const LayerPattern& source)
       .expected(cat(escaped(without_pipes(source).text), ", with | at the ends of stages"))
       .found(escaped(given.text))
       .help("`mckpt convert group` gives the layers other groups, `mckpt convert ungroup` none");
+}
+
+// `said`: the pattern on disk.
+[[noreturn]] void refuse_pattern_of_gpt(const Store& source, const std::optional<LayerPattern>& said) {
+  throw Error(Code::kUsage, cat("`hybrid_pattern` is for hybrid models, and ",
+                                said ? cat("the layers of the pattern ", escaped(said->text),
+                                           " get the names of a GPT model")
+                                     : "no pattern describes this one"))
+      .file(source.root())
+      .help("leave it out");
 }
 
 // One error for both, where one stage has no pipes either.
@@ -86,14 +96,12 @@ std::optional<LayerPattern> result_pattern(const CheckpointModel& source, const 
   const std::optional<LayerPattern> said = pattern_on_disk(source);
   const std::optional<LayerPattern> before = pattern_of_source(source, said, choice.groups);
   if (!before) {
+    if (!choice.given.empty()) refuse_pattern_of_gpt(source.on_disk(), said);
     if (said)
       notes.note(cat(
           "layers  of the hybrid model ", said->text,
           " get the names that the GPT model has for them; in torch_dist and fsdp_dtensor `mckpt convert gpt-to-hybrid` gives them back"));
-    if (choice.given.empty()) return std::nullopt;
-    throw Error(Code::kUsage, "`hybrid_pattern` is for hybrid models, and no pattern describes this one")
-        .file(source.on_disk().root())
-        .help("leave it out");
+    return std::nullopt;
   }
   if (std::optional<LayerPattern> given = chosen_pattern(choice)) {
     refuse_unlike_source(*given, *before);

@@ -1,18 +1,20 @@
-"""A result that cannot have the layers of its source's run says so, and has those of the model: files of ranks have no groups, and a model that is a GPT
-model gets the GPT model's names, weights and optimizer states alike. Where the result can have the layers, they stay without a word.
+"""Layers that a result cannot have as the run of its source named them: a note says so. Files of ranks have no groups, and a GPT model under the names
+of a hybrid gets its own names again, weights and optimizer states alike. Where the result can have the layers, they stay without a word.
 """
 
 import json
 import os
+import pickle
 import re
 import tarfile
 import tempfile
 
-from mckpt_tests.checks import expect, expect_equal, finish
+from mckpt_tests.checks import expect, expect_equal, finish, need
 from mckpt_tests.hybrid_models import hybrid_model
 from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA
 
+need("torch")  # its classes are in .metadata
 scratch = tempfile.TemporaryDirectory(prefix="mckpt_other_layers_")
 REMOVED, RENAMED = "as files of ranks have none", "get the names that the GPT model has"
 
@@ -46,7 +48,7 @@ def digests(folder):
 
 
 def check_removed(what, source, pattern, flat, *grid):
-    """Files of ranks are those of the flat model, and a note says which groups they lack."""
+    """The files of ranks equal files that are made of the flat model, and a note says which groups they lack."""
     out, said = convert("to-pt", source, *grid)
     expect_equal(f"{what}: pattern", pattern_of(out), flat)
     expect(f"groups  of the pattern {pattern} are removed, {REMOVED}: " in said, f"{what}: {said}")
@@ -71,6 +73,19 @@ for what, source in (("torch_dist", core), ("fsdp_dtensor", fsdp), ("a state dic
         expect("as in the source" in told and f"layers differently: {FLAT} and {'no pattern' if source == state_dict else GROUPED}" in told, f"{what}: {told}")
 told = mckpt("verify", *(convert("ungroup", core)[0], "--against", core))
 expect(f"name the layers differently: {FLAT} and {GROUPED}" in told, told)
+
+# Where no args say the groups, names by member do.
+silent, _ = convert("hf-to-fsdp", model, "--hybrid-pattern", GROUPED)
+with open(os.path.join(silent, "release", ".metadata"), "rb") as f:
+    metadata = pickle.load(f)
+del metadata.state_dict_metadata["args"]
+metadata.storage_data = {index: place for index, place in metadata.storage_data.items() if index.fqn != "args"}
+with open(os.path.join(silent, "release", ".metadata"), "wb") as f:
+    pickle.dump(metadata, f)
+os.remove(os.path.join(silent, "release", "mckpt_manifest.json"))
+out, said = convert("to-pt", silent, "--source-tp", 1, "--tp", 2)
+expect(f"groups  of the pattern {GROUPED} are removed" in said, said)
+expect_equal("without args", digests(out), digests(convert("to-pt", model, "--tp", 2)[0]))
 
 # With pipes: two notes on one stage, one on the same stages.
 piped, _ = convert("to-mcore", model, "--pp", 2, "--hybrid-pattern", "[M-]|[M*]")
@@ -97,7 +112,7 @@ for stages, pattern, expected, ways in ((1, "[M-]|[M*]", FLAT, "leave [, ] and |
         out, _ = convert("to-pt", source, "--pp", stages, "--hybrid-pattern", expected)
         expect_equal(f"{expected} on {stages}", pattern_of(out), expected)
 
-# ---- A GPT model, trained, under the names of a hybrid: the result is that of the GPT checkpoint, states included
+# ---- A trained GPT model under the names of a hybrid becomes what the GPT checkpoint becomes, states included
 
 with tarfile.open(os.path.join(DATA, "megatron_runs", "dense.tar.xz")) as archive:
     archive.extractall(scratch.name, filter="data")
@@ -130,4 +145,6 @@ for pattern in ("*-" * LAYERS, "[*-]" * LAYERS):
         expect_equal(f"{what}: args", sorted(args_of(out).items()), sorted(args_of(right).items()))
         expect_equal(f"{what}: layers", (args_of(out)["num_layers"], pattern_of(out)), (str(LAYERS), ""))
         mckpt("verify", out, "--against", right, "-q")
-finish(150)
+    said = mckpt("convert", "to-mcore", hybrid, os.path.join(scratch.name, "no"), "--hybrid-pattern", pattern, status=2)
+    expect(f"and the layers of the pattern {pattern} get the names of a GPT model" in said, said)
+finish(2500)
