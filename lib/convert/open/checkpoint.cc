@@ -126,12 +126,11 @@ CheckpointModel open_checkpoint(std::unique_ptr<Store> store, const CheckpointOp
   HfModel model = model_of(*store, options);
   std::shared_ptr<const LayerPattern> members;
   const std::optional<DcpDialect> dialect = dcp_dialect(*store);
-  const bool keeps = keeps_layers(options.names) && !model.plain;
   const bool fsdp = dialect == DcpDialect::kFsdpDtensor;
-  if (keeps && (fsdp || dialect == DcpDialect::kTorchDist))
+  if (keeps_groups(options.names) && !model.plain && (fsdp || dialect == DcpDialect::kTorchDist))
     members = pattern_of_groups(*store, *dialect, *model.map);
-  const bool of_another_form =
-      keeps && fsdp && !members && layers_as_in_model(*store, *model.map, nullptr, options.weights_only());
+  const bool of_another_form = keeps_layers(options.names) && !model.plain && fsdp && !members &&
+                               layers_as_in_model(*store, *model.map, nullptr, options.weights_only());
   if (of_another_form) {
     CheckpointOptions unknown = options;
     unknown.any_model = true, unknown.assets.reset();

@@ -25,12 +25,13 @@ enum class KeyNames : u8 {
   kOfModel,   // layers as the model has them; names of FSDP2 and of Megatron-FSDP alone stay
   kOfFsdp,    // names of FSDP2 too; layers of another form keep their names, without a table
   kWhole,     // likewise, with fused parameters whole and the groups of the optimizer as they are
-  kUsual,     // likewise, with the usual name where a parameter has several, except in torch_dist
+  kUsual,     // as kOfFsdp, but layers of another form as in the model; usual names, except in torch_dist
   kToCompare  // layers as the model has them, and usual names everywhere
 };
-inline bool keeps_layers(KeyNames names) {
+inline bool keeps_groups(KeyNames names) {
   return names != KeyNames::kOfModel && names != KeyNames::kToCompare;
 }
+inline bool keeps_layers(KeyNames names) { return names == KeyNames::kOfFsdp || names == KeyNames::kWhole; }
 inline bool makes_whole(KeyNames names) { return names == KeyNames::kWhole; }
 
 // The states of the optimizer.

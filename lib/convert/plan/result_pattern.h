@@ -28,9 +28,10 @@ struct PatternChoice {
 };
 
 // The pattern for a result that is made of a checkpoint. Nothing if the model is not a hybrid under its own
-// names, or if its pattern had and gets neither groups nor pipes. Notes pipes that change. Throws what
+// names, or if its pattern had and gets neither groups nor pipes. Notes pipes that change, groups that the
+// result cannot have, and a hybrid whose model is a GPT model: its layers get the names of that. Throws what
 // pattern_on_stages() and given_pattern() throw; kBadPattern for a given pattern with other layers or groups,
-// kUsage for one of a model without a pattern.
+// kUsage for one of a model without a pattern. pre: the model has a table.
 std::optional<LayerPattern> result_pattern(const CheckpointModel& source, const PatternChoice& choice,
                                            const PipelineOptions& pipeline, Notes& notes);
 // The pattern for a result that is made of a model. Nothing if the model is not a hybrid, or if it gets

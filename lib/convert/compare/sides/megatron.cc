@@ -34,8 +34,16 @@
 namespace mckpt::impl {
 namespace {
 
-constexpr const char* kOtherLayers =
-    "args and settings name the layers, and the two sides name the layers differently";
+std::string pattern_text(const Store& store) {
+  const std::optional<LayerPattern> pattern = pattern_of_run(store);
+  return pattern ? pattern->text : "no pattern";
+}
+
+// Why args and settings are not compared.
+std::string other_layers_text(const Store& tested, const Store& source) {
+  return cat("args and settings name the layers, and the two sides name the layers differently: ",
+             pattern_text(tested), " and ", pattern_text(source));
+}
 
 // Whether the training runs name the layers differently: one of them trained a GPT model and one a hybrid, or
 // the groups differ. Pipes name no layer.
@@ -60,10 +68,11 @@ bool differ_in_groups(const Store& tested, const Store& source) {
 Sides without_groups(std::unique_ptr<Store> tested, std::unique_ptr<Store> source,
                      const CompareOptions& options) {
   const DcpDialect dialect = *dcp_dialect(*tested);
+  std::string why = other_layers_text(*tested, *source);
   for (std::unique_ptr<Store>* side : {&tested, &source})
     if (has_grouped_layers(**side)) *side = with_flat_layers(std::move(*side), dialect);
   Sides out = plain_sides(std::move(tested), std::move(source));
-  out.objects_apart = kOtherLayers;
+  out.objects_apart = std::move(why);
   out.compared_as = "tensors of the same names, as a model without groups of layers has them";
   out.notes.emplace_back("layers  are compared under the names that they have in a model without groups");
   out.changes = changes_under_own_names(out.source_store(), options);
@@ -208,7 +217,7 @@ Sides by_keys(std::unique_ptr<Store> tested, std::unique_ptr<Store> source, cons
   for (const CheckpointModel* side : {&to, &from}) name_others(*side, out);
   out.changes = changes_under_keys(to, from, into, options);
   if (other_layers)
-    out.objects_apart = kOtherLayers;
+    out.objects_apart = other_layers_text(to.on_disk(), from.on_disk());
   else if (!without_states && !(made && state_dict) && !two_models)
     out.options = option_differences(to, from);
   return out;

@@ -6,7 +6,6 @@
 
 #include "convert/dialects/torch_dist/pieces.h"
 #include "convert/dialects/torch_dist/table.h"
-#include "convert/facts/pattern_args.h"
 #include "convert/jobs/chunk_job.h"
 #include "convert/keys/stored_chunks.h"
 #include "convert/open/left_states.h"
@@ -23,7 +22,6 @@
 #include "io/store/store.h"
 #include "mappings/config.h"
 #include "mappings/model/expand.h"
-#include "mappings/model/grouped_names.h"
 #include "mappings/model/parameter.h"
 
 namespace mckpt::impl {
@@ -70,7 +68,6 @@ TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map) 
 
 Recut::Recut(const CheckpointModel& source, const ToMcoreOptions& options)
     : options_(options), model_(source) {
-  refuse_other_layers();
   if (!options_.weights_only) refuse_left_states(model_);
   run_ = torch_dist_run(options_, model_.map());
   run_.run = model_.setup();
@@ -78,11 +75,6 @@ Recut::Recut(const CheckpointModel& source, const ToMcoreOptions& options)
   if (pattern_) run_.pipeline.pattern = &*pattern_;
   if (run_.run.groups) run_.run.groups = run_.pipeline.pattern;
   run_.run.vocab_rows = resharded_vocab(model_, run_.grid.tp, options_.values.vocab, notes);
-  if (std::optional<LayerPattern> pattern = pattern_of_run(model_.on_disk());
-      pattern && hybrid_pattern(model_.map().model()).empty())
-    notes.note(
-        cat("layers  of the hybrid model ", pattern->text,
-            " get the names that the GPT model has for them; `mckpt convert gpt-to-hybrid` gives them back"));
   keys_ = std::make_unique<KeyTable>(model_.map(), run_.run, torch_dist_split);
   if (!options_.spelling && dcp_dialect(model_.on_disk()) == DcpDialect::kTorchDist)
     run_.own_norms |= has_own_norms_of_experts(model_.on_disk(), keys_->parameters(), run_.run.groups);
@@ -97,14 +89,6 @@ Recut::Recut(const CheckpointModel& source, const ToMcoreOptions& options)
       types_[at->second] = model_.chunks().dtype(c);
   }
   run_.adjust = [this](std::vector<ModelParameter>& parameters) { type_as_source(parameters); };
-}
-
-void Recut::refuse_other_layers() const {
-  if (!model_.model().plain) return;
-  throw Error(Code::kUnknownFormat, "no table has the names of this checkpoint's layers")
-      .file(model_.store().root())
-      .expected("the layers of the model, one by one")
-      .help("name the folder of the model with `assets`");
 }
 
 i32 Recut::groups_of_kind() const { return keys().size() + static_cast<i32>(keys().parameters().size()); }

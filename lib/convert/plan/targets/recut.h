@@ -38,7 +38,7 @@ TorchDistRun torch_dist_run(const ToMcoreOptions& options, const ModelMap& map);
 // but for the source, which outlives it.
 class Recut {
  public:
-  // Throws kUnknownFormat for a model that no table knows.
+  // pre: the model has a table.
   Recut(const CheckpointModel& source, const ToMcoreOptions& options);
 
   // Throws kCounterpart for states of other shapes than their parameters.
@@ -56,7 +56,6 @@ class Recut {
   Notes notes;
 
  private:
-  void refuse_other_layers() const;
   void type_as_source(std::vector<ModelParameter>& parameters) const;
   void match_tensors();
   void list_states();
