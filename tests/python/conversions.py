@@ -5,6 +5,7 @@ import io
 import json
 import math
 import os
+import shutil
 import struct
 import tempfile
 import unittest
@@ -270,6 +271,15 @@ class Conversions(unittest.TestCase):
         self.assertFalse(strict.ok)
         self.assertEqual([f.message for f in report.findings], [f.message for f in strict.findings])
         self.assertTrue(mckpt.verify(TINY_MODEL, strict=True, progress=False).ok)
+        for wrong in ("yes", "", 2):
+            with self.assertRaisesRegex(mckpt.Error, f"`strict` is not allowed: expected True or False, found {wrong!r}"):
+                mckpt.verify(TINY_MODEL, strict=wrong, progress=False)
+
+    def test_what_verify_does_not_read_has_its_path(self):
+        model = shutil.copytree(TINY_MODEL, self.folder / "model")
+        (model / "modeling_own.py").write_text("0\n")
+        report = mckpt.verify(model, progress=False)
+        self.assertEqual((report.unread, report.unread_paths), (["modeling_own.py (code)"], ["modeling_own.py"]))
         with self.assertRaises(mckpt.Error):
             mckpt.verify(odd, odd, strict=True, progress=False)
 
