@@ -271,6 +271,8 @@ class Conversions(unittest.TestCase):
         self.assertFalse(strict.ok)
         self.assertEqual([f.message for f in report.findings], [f.message for f in strict.findings])
         self.assertTrue(mckpt.verify(TINY_MODEL, strict=True, progress=False).ok)
+        with self.assertRaises(mckpt.Error):
+            mckpt.verify(odd, odd, strict=True, progress=False)
         for wrong in ("yes", "", 2):
             with self.assertRaisesRegex(mckpt.Error, f"`strict` is not allowed: expected True or False, found {wrong!r}"):
                 mckpt.verify(TINY_MODEL, strict=wrong, progress=False)
@@ -280,8 +282,6 @@ class Conversions(unittest.TestCase):
         (model / "modeling_own.py").write_text("0\n")
         report = mckpt.verify(model, progress=False)
         self.assertEqual((report.unread, report.unread_paths), (["modeling_own.py (code)"], ["modeling_own.py"]))
-        with self.assertRaises(mckpt.Error):
-            mckpt.verify(odd, odd, strict=True, progress=False)
 
     def test_verify_finds_differences(self):
         name = "model-00001-of-00002.safetensors"

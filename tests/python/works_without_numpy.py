@@ -33,7 +33,7 @@ class Package(unittest.TestCase):
             self.assertIsNone(ckpt.get("w"))
             self.assertEqual(list(ckpt)[0], "lm_head.weight")
             self.assertEqual(ckpt.names("model.norm*"), ["model.norm.weight"])
-            # An empty glob is that of a variable that is not set, and chooses nothing unasked.
+            # A variable without a value does not choose all.
             for chosen in (ckpt.names, ckpt.in_file_order, lambda glob: mckpt.tensors(TINY_MODEL, glob)):
                 with self.assertRaisesRegex(mckpt.Error, "`glob` is not allowed: expected a glob; without one all tensors are chosen, found ''") as raised:
                     chosen("")

@@ -74,7 +74,7 @@ Exit answer_shapes(CommandLine& line, const std::vector<std::string>& words, con
   try {
     l = packed_shapes(words, flags);
   } catch (const Error& e) {
-    // All sizes come from the command line: a size that is too large is a wrong argument, and no damaged file.
+    // All sizes come from the command line: a size that is too large is a wrong argument.
     if (e.code() != Code::kSizeOverflow) throw;
     throw Error(Code::kUsage, e.message()).found(e.found());
   }

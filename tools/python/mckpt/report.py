@@ -40,7 +40,7 @@ def verify(
     """
     refuse_misnamed(how)
     command = None if report is None else call_text("verify", path, against, report=report, **how)
-    given = {"against": against, "report": report, "card": card, "strict": strict or None, "command": command, "threads": thread_count(threads)}
+    given = {"against": against, "report": report, "card": card, "strict": None if strict is False else strict, "command": command, "threads": thread_count(threads)}
     values = settings({**given, **how})
 
     def work(observer: Any) -> dict[str, Any]:

@@ -16,7 +16,8 @@ said "there is no option '--wrld'; did you mean --world?" layout 10 --wrld 4
 said "there is no option '--bogus'" ls --bogus
 said "there is no option '-dash-folder'" verify -dash-folder
 said "there is no option '--bogus'" diff a --bogus
-said "there is no option '--tpp'; did you mean --tp?" convert to-mcore --tpp 2
+expect 2 "$mckpt" convert to-mcore --tpp 2
+has err "there is no option '--tpp'; did you mean --tp?"
 said "B is required" diff a
 said "B is required" diff -- -a
 said "unexpected argument 'M'" pattern M M
