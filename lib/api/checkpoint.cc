@@ -214,8 +214,10 @@ std::optional<std::string> Checkpoint::object_literal(std::string_view name) con
     const impl::Store& store = state_->store;
     auto at = std::ranges::find(store.objects(), name, &impl::Object::name);
     if (at == store.objects().end())
-      throw impl::Error(impl::Code::kUsage, impl::cat("there is no object of the name ", impl::escaped(name)))
-          .file(store.root());
+      throw impl::Error(impl::Code::kNoSuchTensor,
+                        impl::cat("there is no object of the name '", impl::escaped(name), "'"))
+          .file(store.root())
+          .found(impl::counted(std::ssize(store.objects()), "object"));
     std::shared_ptr<const impl::PickleValue> value = store.object(at - store.objects().begin());
     return value ? impl::pickle_literal(*value) : std::nullopt;
   });

@@ -221,6 +221,7 @@ void write_json(std::string& to, const mckpt::Report& r) {
   put_list(json, "findings", r.findings);
   put_list(json, "differences", r.differences);
   put_list(json, "unread", r.unread);
+  put_list(json, "unread_paths", r.unread_paths);
   put_list(json, "oddities", r.oddities).end_object();
 }
 
@@ -240,7 +241,8 @@ void write_json(std::string& to, const mckpt::Diff& d) {
   put_list(json, "rows", d.rows);
   put_list(json, "checks", d.checks);
   put_list(json, "findings", d.findings);
-  put_list(json, "unread", d.unread).end_object();
+  put_list(json, "unread", d.unread);
+  put_list(json, "unread_paths", d.unread_paths).end_object();
 }
 
 }  // namespace mckpt::impl

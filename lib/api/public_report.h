@@ -1,5 +1,5 @@
 // Lines of the engine's reports as lines of the interface, and the part that every report has: Report and
-// Diff have the fields `checks` and `unread`, and a list of findings.
+// Diff have the fields `checks`, `unread` and `unread_paths`, and a list of findings.
 //
 //   {"coverage", Check::Status::kPass, 45, "tensors"}  ->  {.name = "coverage", .status = "pass", .count = 45, ...}
 #pragma once
@@ -30,7 +30,10 @@ template <typename PublicReport>
 void add_public(const VerifyReport& from, const std::vector<Oddities>& oddities, PublicReport& report,
                 std::vector<mckpt::Finding>& to) {
   for (const Check& c : from.checks) report.checks.push_back(to_public(c));
-  for (const NotRead& n : from.unread) report.unread.push_back(to_public(n));
+  for (const NotRead& n : from.unread) {
+    report.unread.push_back(to_public(n));
+    report.unread_paths.push_back(n.path);
+  }
   for (const Oddities& o : oddities)
     for (const Finding& f : o.findings) to.push_back(to_public(f));
 }

@@ -301,5 +301,12 @@ class Cards(unittest.TestCase):
         equal = json.loads((self.folder / "equal.json").read_text())
         self.assertEqual((equal["ok"], equal["against"]), (True, {"source": TINY_MODEL, "equal": True, "tensors": 45, "rounded": 0}))
 
+    def test_a_missing_card_is_told_with_its_result(self):
+        target = self.folder / "pub"
+        with self.assertRaisesRegex(mckpt.Error, f"the result is published as {target}/release; only its card is missing: ") as raised:
+            mckpt.convert(TINY_MODEL, target, to="fsdp", card=self.folder / ("c" * 246 + ".json"), progress=False)
+        self.assertEqual((raised.exception.status, raised.exception.notes), (5, []))
+        self.assertTrue(mckpt.verify(target, TINY_MODEL, progress=False).ok)
+
 
 run()

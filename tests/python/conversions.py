@@ -5,6 +5,7 @@ import io
 import json
 import math
 import os
+import shutil
 import struct
 import tempfile
 import unittest
@@ -272,6 +273,15 @@ class Conversions(unittest.TestCase):
         self.assertTrue(mckpt.verify(TINY_MODEL, strict=True, progress=False).ok)
         with self.assertRaises(mckpt.Error):
             mckpt.verify(odd, odd, strict=True, progress=False)
+        for wrong in ("yes", "", 2):
+            with self.assertRaisesRegex(mckpt.Error, f"`strict` is not allowed: expected True or False, found {wrong!r}"):
+                mckpt.verify(TINY_MODEL, strict=wrong, progress=False)
+
+    def test_what_verify_does_not_read_has_its_path(self):
+        model = shutil.copytree(TINY_MODEL, self.folder / "model")
+        (model / "modeling_own.py").write_text("0\n")
+        report = mckpt.verify(model, progress=False)
+        self.assertEqual((report.unread, report.unread_paths), (["modeling_own.py (code)"], ["modeling_own.py"]))
 
     def test_verify_finds_differences(self):
         name = "model-00001-of-00002.safetensors"

@@ -70,6 +70,7 @@ class Differences(unittest.TestCase):
         found = self.diff(a, b)
         self.assertTrue(found.equal)
         self.assertEqual(found.unread, [f"{b / '.state.pt'} (a hidden file)"])
+        self.assertEqual(found.unread_paths, [str(b / ".state.pt")])
 
     def test_equal_files(self):
         d = self.files({"v": floats(1, 2), "w": floats(3)}, {"w": floats(3), "v": floats(1, 2)})

@@ -55,14 +55,14 @@ class Settings(unittest.TestCase):
     def check_type(self, call, name, given):
         if name == "rank":  # without which others are read: see test_loading
             return
-        expected = {"Int": "a whole number", "Flag": "0 or 1"}.get(given)
+        expected = {"Int": "a whole number", "Flag": "True or False"}.get(given)
         if expected:
             with self.assertRaisesRegex(mckpt.Error, f"`{name}` is not allowed: expected {expected}"):
                 call(**{name: "x"})
         else:
             with self.assertRaises(mckpt.Error) as raised:
                 call(**{name: "x"}, there_is_no_setting_of_such_a_name=1)
-            self.assertNotRegex(str(raised.exception), "expected (a whole number|0 or 1)")
+            self.assertNotRegex(str(raised.exception), "expected (a whole number|True or False)")
 
     def test_conversions(self):
         for kind in settings.CONVERSION:

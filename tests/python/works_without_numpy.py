@@ -33,6 +33,12 @@ class Package(unittest.TestCase):
             self.assertIsNone(ckpt.get("w"))
             self.assertEqual(list(ckpt)[0], "lm_head.weight")
             self.assertEqual(ckpt.names("model.norm*"), ["model.norm.weight"])
+            # A variable without a value does not choose all.
+            for chosen in (ckpt.names, ckpt.in_file_order, lambda glob: mckpt.tensors(TINY_MODEL, glob)):
+                with self.assertRaisesRegex(mckpt.Error, "`glob` is not allowed: expected a glob; without one all tensors are chosen, found ''") as raised:
+                    chosen("")
+                self.assertEqual(raised.exception.code, "MC0001")
+                self.assertEqual(len(list(chosen(None))), 45)
             self.assertEqual(ckpt.format, "safetensors folder")
             self.assertEqual(ckpt.facts["model_type"], "qwen3_moe")
             self.assertEqual((ckpt.findings, ckpt.ranks), ([], 1))
@@ -194,6 +200,9 @@ class Package(unittest.TestCase):
         with mckpt.open(os.fsencode(TINY_MODEL)) as ckpt:  # bytes are names of files, too
             self.assertEqual(len(ckpt), 45)
             self.assertRaisesRegex(mckpt.NoSuchTensor, "there is no tensor of the name 'typo'", lambda: ckpt["typo"])
+            with self.assertRaisesRegex(KeyError, "there is no object of the name 'typo': found 0 objects") as raised:
+                ckpt.object("typo")
+            self.assertEqual(raised.exception.code, "MC1007")
         self.assertRaises(TypeError, lambda: mckpt.open(3))
         with mckpt.open(TINY_MODEL) as ckpt:
             self.assertRaisesRegex(mckpt.Error, "nothing", lambda: ckpt.names("nothing*"))

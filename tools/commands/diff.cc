@@ -113,6 +113,8 @@ Exit diff_command(CommandLine& line) {
   fields(reading, of_every_command);
   const std::string& html = reading.html;
   if (!html.empty()) check_page_path(html);
+  if (only == "equal" && line.given("--top"))
+    throw Error(Code::kUsage, "--top is about tensors that differ, and --only equal lists the others");
   if (top < 0) throw Error(Code::kUsage, "--top is a number of rows").expected("0 or more").found(top);
 
   DiffOptions how = diff_options(reading, {{a, b}, line.opening().helper_folders});

@@ -114,6 +114,17 @@ void write_text(Output& out, const Store& store, const std::string& path, const 
   }
 }
 
+// Refuses options that write_text() would pass over.
+void refuse_unshown(const CommandLine& line) {
+  auto refuse = [&line](const char* shown, const char* other) {
+    if (line.given(shown) && line.given(other))
+      throw Error(Code::kUsage, cat(other, " has no effect beside ", shown)).expected("one of the two");
+  };
+  for (const char* other : {"--tree", "--args", "--groups"}) refuse("--map", other);
+  refuse("--groups", "--tree");
+  if (!line.flags().json) refuse("--groups", "--args");
+}
+
 // A glob of tensors is the value of --map, with an equals sign, or belongs to another command.
 void refuse_glob_as_path(const Options& options) {
   std::error_code failed;
@@ -158,6 +169,7 @@ Exit inspect_command(CommandLine& line) {
   line.example("mckpt inspect ckpt --groups");
   line.example("mckpt inspect ckpt --map='*layers.0.*'");
   line.parse();
+  refuse_unshown(line);
   refuse_glob_as_path(options);
   base.settle(line, options.paths);
 

@@ -46,6 +46,8 @@ Exit mappings_command(CommandLine& line) {
   line.example("mckpt mappings check Qwen3-30B-A3B -v");
   line.example("mckpt mappings draw gated_mlp");
   line.parse();
+  for (const auto& [name, word] : {std::pair{"SUBJECT", &subject}, std::pair{"MAP", &map}})
+    if (word->empty() && line.given(name)) throw Error(Code::kUsage, cat(name, " is empty")).found("''");
   if (svg && what != "draw") throw Error(Code::kUsage, "--svg belongs to `mappings draw`");
   if (!map.empty() && what != "draft" && what != "check")
     throw Error(Code::kUsage, cat("unexpected argument '", escaped(map), "'"));

@@ -172,6 +172,13 @@ struct CommandLine::Impl {
       app.parse(reversed);
     } catch (const CLI::ExtrasError&) {
       throw unexpected(unshielded(app.remaining().at(0)));
+    } catch (const CLI::RequiredError& e) {
+      // A misspelt option comes first: a path beside it would not mend the line.
+      for (const std::string& rest : app.remaining())
+        if (rest.size() > 1 && rest[0] == '-' && rest != "--") throw unexpected(unshielded(rest));
+      Error error(Code::kUsage, escaped(e.what()));
+      if (!page.examples.empty()) error.note(cat("as in `", page.examples[0], "`"));
+      throw error;
     } catch (const CLI::ArgumentMismatch& e) {
       std::string_view words = e.what(), name = words.substr(0, words.find_first_of(": "));
       if (words.ends_with("missing")) throw Error(Code::kUsage, cat(name, " needs a value"));
@@ -179,10 +186,7 @@ struct CommandLine::Impl {
         throw Error(Code::kUsage, cat(name.size() > 1 ? "--" : "-", name, " takes no value"));
       throw Error(Code::kUsage, escaped(words));
     } catch (const CLI::ParseError& e) {
-      Error error(Code::kUsage, escaped(e.what()));
-      if (dynamic_cast<const CLI::RequiredError*>(&e) && !page.examples.empty())
-        error.note(cat("as in `", page.examples[0], "`"));
-      throw error;
+      throw Error(Code::kUsage, escaped(e.what()));
     }
   }
 };

@@ -17,11 +17,11 @@ namespace {
 
 }  // namespace
 
-i64 parse_i64(std::string_view text, std::string_view option, Code beyond) {
+i64 parse_i64(std::string_view text, std::string_view option) {
   i64 v = 0;
   auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), v);
   if (ec == std::errc::result_out_of_range)
-    throw Error(beyond, cat(option, ": the number does not fit 63 bits")).found(escaped(text));
+    throw Error(Code::kUsage, cat(option, ": the number does not fit 63 bits")).found(escaped(text));
   if (ec != std::errc{} || end != text.data() + text.size()) bad_number(text, option, "a whole number");
   return v;
 }

@@ -6,7 +6,6 @@
 
 #include <string_view>
 
-#include "core/base/error_code.h"
 #include "core/base/int.h"
 
 namespace mckpt::impl {
@@ -15,8 +14,7 @@ enum class DType : u8;
 
 // Each throws Error(kUsage) that names the option.
 i64 parse_bytes(std::string_view text, std::string_view option);  // "5GB", "64MiB", "1024"
-// `beyond`: the code for a number beyond 63 bits.
-i64 parse_i64(std::string_view text, std::string_view option, Code beyond = Code::kUsage);
+i64 parse_i64(std::string_view text, std::string_view option);
 double parse_double(std::string_view text, std::string_view option);
 DType parse_dtype(std::string_view text, std::string_view option);  // "bf16", "float32"
 

@@ -59,6 +59,7 @@ struct Diff {
   std::vector<Finding> findings{};
   // Checkpoints beside A and B, hidden ones too, that were not looked at: paths, with the reason
   std::vector<std::string> unread{};
+  std::vector<std::string> unread_paths{};  // the paths of `unread`, in the same order, without the reasons
 };
 
 // Reads all data of both sides once, and twice where they differ. Throws Error if one of the two cannot be

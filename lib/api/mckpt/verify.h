@@ -54,8 +54,9 @@ struct Report {
   std::vector<Check> checks{};
   std::vector<Finding> findings{};
   std::vector<Difference> differences{};
-  std::vector<std::string> unread{};  // files and folders that no check looked at
-  std::vector<Finding> oddities{};    // about the two sides of a comparison: odd, but nothing is lost
+  std::vector<std::string> unread{};        // files and folders that no check looked at
+  std::vector<Finding> oddities{};          // about the two sides of a comparison: odd, but nothing is lost
+  std::vector<std::string> unread_paths{};  // the paths of `unread`, in the same order, without the reasons
 };
 
 // The checkpoint by itself: files, sizes, headers, coverage, stored sums, NaN, equal experts. Reads all data.

@@ -10,6 +10,11 @@
 
 namespace mckpt::impl {
 
+std::string published_without(std::string_view what, const Conversion& conversion) {
+  return cat("the result is published as ", escaped(conversion.path, 4096), "; only its ", what,
+             " is missing: ");
+}
+
 void check_result_cards(const ResultCards& cards) { check_card_places(cards.files); }
 
 void write_result_cards(const Conversion& conversion, const ResultCards& cards, Observer& observer) {
@@ -26,7 +31,7 @@ void write_result_cards(const Conversion& conversion, const ResultCards& cards, 
     card.plan = account_text(conversion);
     for (const std::string& file : cards.files) write_card(file, card, cards.durable);
   } catch (Error& e) {
-    e.note("the result was published, its card is missing");
+    e.prefix(published_without("card", conversion));
     throw;
   }
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mckpt::impl {
@@ -19,6 +20,9 @@ struct ResultCards {
   bool durable = true;
 };
 
+// The front of the message of an error after the result has its name: "the result is published as out; only
+// its card is missing: ".
+std::string published_without(std::string_view what, const Conversion& conversion);
 // Throws where a card could not be written, before anything else is.
 void check_result_cards(const ResultCards& cards);
 // pre: the conversion was run, and prove() called. Throws what make_card() and write_card() throw; the result

@@ -111,7 +111,7 @@ class Translation {
       places_.atom();  // also of signs that stand for no character
     }
     if (few) return;
-    throw Error(Code::kUsage, "the regular expression repeats repeats too many times")
+    throw Error(Code::kUsage, "the repeats of the regular expression are too many")
         .expected(cat("at most ", kMostPlaces, " places when each repeat is written out"))
         .found(escaped(pattern_));
   }

@@ -80,6 +80,7 @@ void OutputFiles::fail(i32 file, const char* what, i64 offset, int error) const 
     e.note(cat(f.bytes > 0 ? cat("the file needs ", human_bytes(f.bytes), "; ") : "", "the result needs ",
                human_bytes(all)))
         .help("free some space, or write to another disk");
+  if (error == EMFILE) e.help("raise the limit of open files, which `ulimit -n` shows");
   throw e;
 }
 

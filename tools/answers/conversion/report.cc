@@ -17,6 +17,7 @@
 #include "convert/asked/results.h"
 #include "convert/plan/account_text.h"
 #include "convert/plan/conversion.h"
+#include "convert/run/result_card.h"
 #include "convert/run/run.h"
 #include "core/base/error.h"
 #include "io/copy/lost_values.h"
@@ -152,9 +153,7 @@ void write_report(const GlobalFlags& flags, std::string_view command, const Conv
   try {
     if (file) write_file(*file, command, c, outcome);
   } catch (Error& e) {
-    e.prefix(done
-                 ? cat("the result is published as ", escaped(c.path, 4096), "; only its report is missing: ")
-                 : "only the report is missing: ");
+    e.prefix(done ? published_without("report", c) : "only the report is missing: ");
     throw;
   }
   Output out(flags);

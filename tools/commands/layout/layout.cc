@@ -42,7 +42,7 @@ namespace {
       .found(cat("'", escaped(text), "'"));
 }
 
-// "10x4", "10" or "scalar". Throws kUsage, and what Shape throws for sizes that overflow.
+// "10x4", "10" or "scalar". Throws kUsage, and what Shape throws.
 Shape parse_shape(std::string_view text) {
   if (text == "scalar") return {};
   std::vector<i64> dims;
@@ -50,14 +50,13 @@ Shape parse_shape(std::string_view text) {
     std::size_t end = std::min(text.find('x', at), text.size());
     std::string_view digits = text.substr(at, end - at);
     if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) refuse_word(text);
-    dims.push_back(parse_i64(digits, "SHAPE", Code::kSizeOverflow));
+    dims.push_back(parse_i64(digits, "SHAPE"));
     at = end + 1;
   }
   return Shape(dims);
 }
 
-Exit answer_shapes(CommandLine& line, const std::vector<std::string>& words, const LayoutFlags& flags) {
-  flags.refuse_for_shapes(line);
+PackedShapes packed_shapes(const std::vector<std::string>& words, const LayoutFlags& flags) {
   PackedShapes l;
   for (const std::string& s : words) l.shapes.push_back(parse_shape(s));
   refuse_idle_outer(flags.grid.hsdp(), flags.grid.outer());
@@ -66,7 +65,19 @@ Exit answer_shapes(CommandLine& line, const std::vector<std::string>& words, con
   l.dtype = parse_dtype(flags.dtype.value_or("bf16"), "--dtype");
   l.buffer = pack(l.shapes, l.packing);
   l.cuts = row_cuts(l.buffer);
+  return l;
+}
 
+Exit answer_shapes(CommandLine& line, const std::vector<std::string>& words, const LayoutFlags& flags) {
+  flags.refuse_for_shapes(line);
+  PackedShapes l;
+  try {
+    l = packed_shapes(words, flags);
+  } catch (const Error& e) {
+    // All sizes come from the command line: a size that is too large is a wrong argument.
+    if (e.code() != Code::kSizeOverflow) throw;
+    throw Error(Code::kUsage, e.message()).found(e.found());
+  }
   Output out(line.flags());
   out.json() ? write_layout_json(out, l) : write_layout_text(out, l);
   out.flush();

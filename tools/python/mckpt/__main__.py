@@ -5,5 +5,9 @@ import sys
 
 from mckpt import program
 
-path = str(program())
+try:
+    path = str(program())
+except FileNotFoundError as error:
+    print(f"error: {error}", file=sys.stderr)
+    sys.exit(127)  # as of a shell that finds no such command
 os.execv(path, [path, *sys.argv[1:]])

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
-from ._fields import NUMBERS
+from ._fields import FLAGS, NUMBERS
 from ._library import library
 from ._setting_types import Path as Path
 from .errors import Error, from_facts, not_allowed
@@ -86,6 +86,8 @@ def _texts(name: str, value: Any) -> list[str]:
         return []
     if name in NUMBERS:
         return [str(whole_number(name, value))]
+    if name in FLAGS and not isinstance(value, bool) and str(value) not in ("0", "1"):
+        raise not_allowed(name, "True or False", value)  # the library would name the values of C
     if isinstance(value, bool):
         return ["1" if value else "0"]
     if isinstance(value, (str, int, float)):

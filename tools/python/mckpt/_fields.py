@@ -264,6 +264,29 @@ NUMBERS = frozenset(
     }
 )
 
+#: Settings that are True or False, of any kind or function.
+FLAGS = frozenset(
+    {
+        "allow_overflow",
+        "any_model",
+        "follow_links",
+        "hybrid_stack_units",
+        "keep_names",
+        "mamba_units",
+        "overwrite",
+        "regex",
+        "resume",
+        "single_file",
+        "stats",
+        "strict",
+        "sync",
+        "tensors_only",
+        "transformer_units",
+        "weights_only",
+        "without_mixers",
+    }
+)
+
 #: By kind of conversion, or by function: settings with a sentence for each.
 FIELDS: dict[str, dict[str, str]] = {
     "hf": {

@@ -1,4 +1,4 @@
-"""Where the program `mckpt` is that was installed with this package."""
+"""Where the program `mckpt` of this package is."""
 
 import csv
 import importlib.metadata
@@ -8,10 +8,11 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def program() -> Path:
-    """The program that was installed with this package.
+    """The program that was installed with this package, or was built with it.
 
     A package of its own folder (`pip install --target`) has it in bin/ beside it; elsewhere the list of installed
-    files says where it is, which differs between environments, users and systems.
+    files says where it is, which differs between environments, users and systems. A package without a list is in
+    lib/python of an installed folder, or in tools/python of its source tree. $PATH may have another version.
     """
     places = [_PACKAGE.parent / "bin" / "mckpt"]
     try:
@@ -22,11 +23,9 @@ def program() -> Path:
     for row in csv.reader(record.splitlines()):
         if row and Path(row[0]).parts[-2:] == ("bin", "mckpt"):
             places.append((_PACKAGE.parent / row[0]).resolve())
+    places += [_PACKAGE.parent.parent.parent / folder / "mckpt" for folder in ("bin", "build")]
     for place in places:
         if place.is_file():
             return place
-    raise FileNotFoundError(
-        "the program mckpt was installed with this package, but is in none of: "
-        + ", ".join(map(str, places))
-        + "; install the package again"
-    )
+    help = "install the package again, or build it: cmake --build build --target mckpt"
+    raise FileNotFoundError(f"the program mckpt of this package is in none of: {', '.join(map(str, places))}; {help}")

@@ -12,6 +12,7 @@ from typing import Any
 from . import _html
 from ._call import Handle, Path, call, name_bytes, read_json, settings, shown_path, taken_text
 from ._library import Table
+from .errors import not_allowed
 from .settings import SOURCE, ModelFiles, SourceSettings, Unpack, lists
 from .tensor import Tensor
 from .values import Finding, Object, counted
@@ -46,7 +47,7 @@ def open_as_fsdp(path: Path, **source: Unpack[SourceSettings]) -> Checkpoint:
     return Checkpoint("mckpt_open_as_fsdp", path, source)
 
 
-def tensors(path: Path, glob: str = "") -> Iterator[tuple[str, Tensor]]:
+def tensors(path: Path, glob: str | None = None) -> Iterator[tuple[str, Tensor]]:
     """The tensors of a checkpoint in the order of its files, in which reading them is fastest. The checkpoint is open as
     long as one of its tensors, or what this returns, is needed."""
     return open(path).in_file_order(glob)
@@ -125,18 +126,20 @@ class Checkpoint(Mapping[str, Tensor]):
         rows = [(t.name, t.dtype, list(t.shape), f"{t.nbytes:,}") for t in opened]
         return _html.table(repr(self), rows, ("tensor", "dtype", "shape", "bytes"))
 
-    def names(self, glob: str = "") -> list[str]:
+    def names(self, glob: str | None = None) -> list[str]:
         """The names of all tensors, or of those that the glob matches as a whole; layers.2 before layers.10."""
-        return [self._names[number] for number in self._matching(glob)] if glob else list(self._names)
+        return list(self._names) if glob is None else [self._names[number] for number in self._matching(glob)]
 
     def _matching(self, glob: str) -> list[int]:
+        if not glob:  # the library would choose all
+            raise not_allowed("glob", "a glob; without one all tensors are chosen", glob)
         found = (ctypes.c_int64 * max(len(self), 1))()
         count = call("mckpt_matching", self._opened(), name_bytes(glob), found)
         return found[:count]
 
-    def in_file_order(self, glob: str = "") -> Iterator[tuple[str, Tensor]]:
+    def in_file_order(self, glob: str | None = None) -> Iterator[tuple[str, Tensor]]:
         """Names and tensors by file, and by their places in the files."""
-        chosen = set(self._matching(glob)) if glob else None
+        chosen = None if glob is None else set(self._matching(glob))
         numbers = (number for number in self._in_files if chosen is None or number in chosen)
         return ((self._names[number], self._tensor(number)) for number in numbers)
 

@@ -87,6 +87,7 @@ class Diff:
         self.checks = [Check(**c) for c in fields["checks"]]  #: their notes say what was not compared
         self.findings = [Finding(**f) for f in fields["findings"]]  #: damage: it was not compared; and oddities
         self.unread: list[str] = fields["unread"]  #: checkpoints beside those of both sides, hidden ones too, that were not looked at: paths, with the reason
+        self.unread_paths: list[str] = fields["unread_paths"]  #: the same in the same order, without the reasons
 
     @property
     def only_a(self) -> list[str]:

@@ -47,7 +47,7 @@ class Error(Exception):
 
 
 class NoSuchTensor(Error, KeyError):
-    """There is no tensor of the name. Also a KeyError, as a mapping raises it."""
+    """There is no tensor, or no object, of the name. Also a KeyError, as a mapping raises it."""
 
 
 def no_such_tensor(where: str, name: object, names: Iterable[str]) -> NoSuchTensor:

@@ -40,7 +40,7 @@ def verify(
     """
     refuse_misnamed(how)
     command = None if report is None else call_text("verify", path, against, report=report, **how)
-    given = {"against": against, "report": report, "card": card, "strict": strict or None, "command": command, "threads": thread_count(threads)}
+    given = {"against": against, "report": report, "card": card, "strict": None if strict is False else strict, "command": command, "threads": thread_count(threads)}
     values = settings({**given, **how})
 
     def work(observer: Any) -> dict[str, Any]:
@@ -67,7 +67,8 @@ class Report:
         self.checks = [Check(**c) for c in fields["checks"]]
         self.findings = [Finding(**f) for f in fields["findings"]]
         self.differences = [difference(d) for d in fields["differences"]]
-        self.unread: list[str] = fields["unread"]  #: files and folders that no check looked at
+        self.unread: list[str] = fields["unread"]  #: files and folders that no check looked at: paths, with the reason
+        self.unread_paths: list[str] = fields["unread_paths"]  #: the same in the same order, without the reasons
         self.oddities = [Finding(**f) for f in fields["oddities"]]  #: of both sides: odd, but nothing is lost
 
     @property

@@ -12,6 +12,10 @@ has err "repeat the command to continue where it stopped"
 touch ck/.release.mckpt-tmp/.done
 stamp=$(stat -c %i ck/.release.mckpt-tmp)
 
+# A limit that stops the repeated command in the same place is named.
+expect 5 bash -c 'ulimit -n 20; exec "$@"' - "$mckpt" convert hf-to-fsdp "$model" many --dp 30 -j1 --no-sync
+has err "raise the limit of open files, which \`ulimit -n\` shows; repeat the command to continue where it stopped"
+
 # Other options, in words, as JSON and as a dry run; also where --resume asks for it.
 for more in "" -n --resume --json; do
   # shellcheck disable=SC2086

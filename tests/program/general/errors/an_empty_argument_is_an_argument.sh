@@ -8,6 +8,10 @@ for command in "ls $model" "stats $model" "plot $model -o page.html" "layout $mo
   expect 2 "$mckpt" $command ""
   has err "the GLOB is empty"
 done
+expect 2 "$mckpt" mappings check "$model" ""
+has err "MAP is empty"
+expect 2 "$mckpt" mappings draw ""
+has err "SUBJECT is empty"
 expect 0 "$mckpt" pattern ""
 has out "(empty pattern)"
 expect 2 "$mckpt" pattern --from-ratios ""

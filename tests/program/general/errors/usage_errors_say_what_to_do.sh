@@ -12,6 +12,14 @@ said() {
 }
 
 said "there is no option '--wrld'; did you mean --world?" layout 10 --wrld 4
+# Also where an argument is missing beside it, which would not mend the line.
+said "there is no option '--bogus'" ls --bogus
+said "there is no option '-dash-folder'" verify -dash-folder
+said "there is no option '--bogus'" diff a --bogus
+expect 2 "$mckpt" convert to-mcore --tpp 2
+has err "there is no option '--tpp'; did you mean --tp?"
+said "B is required" diff a
+said "B is required" diff -- -a
 said "unexpected argument 'M'" pattern M M
 said "--world is given more than once" layout 10 --world 2 --world 4
 said "--world needs a value" layout 10 --world
@@ -33,6 +41,10 @@ for more in 9223372036854775808 99999999999999999999 -9223372036854775809; do
   done
   said "--threads: the number does not fit 63 bits" stats x "--threads=$more"
 done
+said "SHAPE: the number does not fit 63 bits" layout 99999999999999999999
+said "the number of items of a shape does not fit 63 bits" layout 99999999999x99999999999 --world 8
+said "does not fit 63 bits" layout 10x4 --world 4611686018427387904
+said "the repeats of the regular expression are too many" ls "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe 'a{99999}' --regex
 said "unexpected argument 'layout'" help pattern layout
 said "unexpected argument 'x'" mappings list x
 expect 2 "$mckpt" ls "$MCKPT_SOURCE"/test_data/models/tiny_qwen3_moe --as fsdp --dp 99999999
