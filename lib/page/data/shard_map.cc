@@ -27,7 +27,8 @@ constexpr i64 kFewestColumns = 16;
 struct Group {
   std::string section;
   i64 layer = -1;
-  std::vector<i64> tensors{};  // positions in the list of places
+  StatePart part = StatePart::kModel;  // in no layer
+  std::vector<i64> tensors{};          // positions in the list of places
 };
 
 struct Placed {
@@ -111,8 +112,9 @@ class MapMaker {
     for (const std::string& kind : kinds) structure += kind;
     auto [known, fresh] = blocks_.try_emplace(std::move(structure), std::ssize(map_.blocks));
     if (fresh)
-      map_.blocks.push_back(
-          {.section = group.section, .kinds = std::vector<std::vector<ShardVariant>>(kinds.size())});
+      map_.blocks.push_back({.section = group.section,
+                             .kinds = std::vector<std::vector<ShardVariant>>(kinds.size()),
+                             .part = group.part});
     ShardBlock& block = map_.blocks[known->second];
     block.faulty |= faulty;
     if (group.layer >= 0) block.layers.push_back(group.layer);
@@ -227,14 +229,14 @@ class MapMaker {
 };
 
 std::vector<Group> group_by_layer(const Store& store, const std::vector<Placed>& placed) {
-  std::map<std::tuple<std::string_view, i64, int>, std::size_t> numbers;
+  std::map<std::tuple<std::string_view, i64, StatePart>, std::size_t> numbers;
   std::vector<Group> groups;
   for (i64 i = 0; i < std::ssize(placed); i++) {
     const TensorPlace& p = placed[i].place;
     // Tensors in no layer are apart by their purpose: weights, states of the optimizer, and the rest.
-    const int part = p.layer < 0 ? static_cast<int>(part_of(store.name(placed[i].tensor))) : -1;
+    const StatePart part = p.layer < 0 ? part_of(store.name(placed[i].tensor)) : StatePart::kModel;
     auto [known, fresh] = numbers.try_emplace({p.section, p.layer, part}, groups.size());
-    if (fresh) groups.push_back({p.section, p.layer});
+    if (fresh) groups.push_back({p.section, p.layer, part});
     groups[known->second].tensors.push_back(i);
   }
   return groups;
@@ -274,6 +276,10 @@ std::vector<NumberRange> number_ranges(std::span<const i64> ascending) {
 std::string_view map_fault_name(ShardFault::Kind kind) {
   constexpr std::string_view kNames[] = {"hole", "overlap", "outside", "lost", "absent", "unknown"};
   return kNames[static_cast<int>(kind)];
+}
+
+std::string ShardBlock::outside_title() const {
+  return cat(part == StatePart::kModel ? "" : cat(part_name(part), ", "), "outside layers");
 }
 
 ShardMap shard_map(const Store& store, std::span<const i64> tensors, const ShardMapLimits& limits) {

@@ -20,6 +20,7 @@
 #include "core/base/int.h"
 #include "core/items/box_cover.h"
 #include "core/items/dtype.h"
+#include "io/store/state_part.h"
 #include "page/data/tensor_place.h"
 
 namespace mckpt::impl {
@@ -86,8 +87,10 @@ struct ShardBlock {
   std::vector<i64> layers{};  // ascending; none where there is no section
   std::vector<std::vector<ShardVariant>> kinds{};
   bool faulty = false;
+  StatePart part = StatePart::kModel;  // the purpose of what is in no layer
 
   i64 count() const { return section.empty() ? 1 : std::ssize(layers); }
+  std::string outside_title() const;  // without a section: "outside layers", "optimizer, outside layers"
 };
 
 struct ShardColumn {

@@ -49,6 +49,14 @@ completes "optim_grads_params" convert hf-to-fsdp a b --data-parallel-sharding-s
 completes "always" ls ckpt --color al
 completes "MC1313" verify ckpt --against src --accept MC1313
 completes "check" mappings ch
+completes "qkv qkv_few_groups qkv_output_gate" mappings draw qk
+completes "qkv qkv_few_groups qkv_output_gate" mappings --svg draw qk
+completes "" mappings draw qwen3_n
+completes "qwen3_next" mappings show qwen3_n
+completes "" mappings show mo
+completes "" mappings list q
+completes "model.safetensors" mappings check mo
+completes "" mappings check qwen3_n
 completes "zsh" completions z
 completes "fsdp-to-hf" help convert fsdp
 completes "" convert hf-to-fsdp model ckpt --tp ""
