@@ -23,7 +23,7 @@ constexpr std::string_view kEnd = R"(
 # Completes the word `cur` by what is known of it.
 __mckpt_reply() {
   local IFS=$' \n'
-  [[ -z $known ]] || COMPREPLY=($(compgen -W "$known" -- "$cur"))
+  [[ -z $known ]] || COMPREPLY=($(compgen -W "$known" -- "$cur")) || true
   case $kind in
   path) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$cur") ;;
   folder) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -d -- "$cur") ;;

@@ -56,11 +56,11 @@ function changeGrid(changes, pick) {
       squares.push({ node, name: cellSaid(kind, c)[0] });
       return node;
     };
-    grid.append(el("tbody", {}, el("tr", { class: "layers" }, el("th", { class: "kind" }, el("div", {}, shown(name || "outside layers"))), name
-          ? layers.map((l, i) => el("th", {}, i % step ? "" : l)) : null),
+    const titled = (text, scope) => el("th", { class: "kind", scope }, el("div", {}, shown(text)));
+    grid.append(el("tbody", {},
+      el("tr", { class: "layers" }, titled(name || "outside layers"), name ? layers.map((l, i) => el("th", {}, i % step ? "" : l)) : null),
       kinds.map((kind) => { const by = new Map(kind.cells.map((c) => [c[AT.layer], c]));
-          return el("tr", {}, el("th", { class: "kind", scope: "row" }, el("div", {}, shown(kind.kind))), layers.map((l) => square(kind, by.get(l))));
-          })));
+          return el("tr", {}, titled(kind.kind, "row"), layers.map((l) => square(kind, by.get(l)))); })));
   }
   if (changes.kinds_left_out) body.append(el("p", { class: "empty" }, counted(changes.kinds_left_out, "kind")
       + " of tensors more did not change."));

@@ -17,13 +17,13 @@ function sizesMap(sizes, title) {
   function go(next, keys, from) {
     way = next, draw();
     const tiles = [...holder.querySelectorAll("[tabindex='0']")];
-    ((keys && (tiles.find((t) => t.dataset.id == from) || tiles[0])) || holder.firstChild).focus({ preventScroll: !keys });
+    ((keys && (tiles.find((t) => t.dataset.label === from) || tiles[0])) || holder.firstChild).focus({ preventScroll: !keys });
   }
   function draw() {
     const focused = holder.contains(document.activeElement);
     const at = way[way.length - 1], high = Math.round(Math.min(620, Math.max(320, width * 0.5)));
     crumbs.replaceChildren(...way.flatMap((w, i) => [i ? "\u203a" : null, i + 1 < way.length
-        ? el("button", { on: { click: (event) => go(way.slice(0, i + 1), !event.detail, way[i + 1].id) } }, shown(w.label))
+        ? el("button", { on: { click: (event) => go(way.slice(0, i + 1), !event.detail, way[i + 1].label) } }, shown(w.label))
         : el("span", {}, shown(w.label) + "  " + bytes(nodes[w.id][NODE.bytes]))].filter(Boolean)));
     const chart = svg("svg", { class: "tree", viewBox: `0 0 ${width} ${high}`, height: high, role: "group", tabindex: "-1",
         "aria-label": "Sizes of the modules of " + shown(at.label) });
@@ -45,7 +45,8 @@ function sizesMap(sizes, title) {
         style: group ? null : `fill: color-mix(in srgb, var(--${node[NODE.part]}) ${depth % 2 ? 44 : 52}%, var(--ground))` });
       const below = [...steps, child];
       const enter = (event) => { event.stopPropagation(); hideTip(); go([...way, ...below], event.key); };
-      const g = svg("g", node[NODE.children] ? { class: "zoom", "data-id": child.id, tabindex: depth === 0 ? "0" : null, role: depth === 0 ? "button" : null,
+      const g = svg("g", node[NODE.children] ? { class: "zoom", "data-label": child.label,
+          tabindex: depth === 0 ? "0" : null, role: depth === 0 ? "button" : null,
           "aria-label": depth === 0 ? shown(name) + ", " + bytes(node[NODE.bytes]) : null,
         on: { click: enter, keydown: (event) => { if (event.key === "Enter") enter(event); } } } : {}, tile);
       tipOn(g, (event) => { event.stopPropagation();
@@ -72,7 +73,7 @@ function sizesMap(sizes, title) {
   }
 
   body.addEventListener("keydown", (event) => { if ((event.key === "Escape" || event.key === "Backspace") && way.length > 1)
-      go(way.slice(0, -1), true, way[way.length - 1].id); });
+      go(way.slice(0, -1), true, way[way.length - 1].label); });
   onSearch((t) => { test = t; draw(); });
   const fit = () => { const now = Math.floor(holder.clientWidth); if (now > 0 && now !== width) width = now, draw(); };
   addEventListener("resize", fit);

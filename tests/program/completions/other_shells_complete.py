@@ -41,7 +41,8 @@ def fish(folder):
         run = subprocess.run(["fish", "--no-config", "-c", f"source {path}; complete -C '{line}'"], capture_output=True, text=True, cwd=folder)
         offered = [row.split("\t")[0] for row in run.stdout.splitlines()]
         check("fish", line, expected, expected in offered)
-    for line in ("mckpt export a b --assets mod", "mckpt mappings draw qwen3_ne", "mckpt mappings draw mod", "mckpt mappings check qwen3_ne"):
+    for line in ("mckpt export a b --assets mod", "mckpt mappings draw qwen3_ne", "mckpt mappings draw model.s", "mckpt mappings list q",
+                 "mckpt mappings check qwen3_ne"):
         run = subprocess.run(["fish", "--no-config", "-c", f"source {path}; complete -C '{line}'"], capture_output=True, text=True, cwd=folder)
         check("fish", line, "nothing", run.stdout.strip() == "")
 
