@@ -38,7 +38,7 @@ struct HelpPage {
     std::vector<std::string> others;  // accepted too: "--tensor-model-parallel-size"
     std::string value;                // name of the value, or of the argument; "" for a flag
     std::vector<std::string> words;   // values that are known; there may be others
-    // An argument after a first one that decides its values: the first one's word, and all that is known then.
+    // Values of an argument that the first argument decides: by its word, all that are known.
     std::vector<std::pair<std::string, std::vector<std::string>>> words_after;
     std::string needs;            // the option without which this one is refused
     bool optional_value = false;  // --map and --map=GLOB

@@ -27,8 +27,8 @@ constexpr i64 kFewestColumns = 16;
 struct Group {
   std::string section;
   i64 layer = -1;
-  StatePart part = StatePart::kModel;  // in no layer
-  std::vector<i64> tensors{};          // positions in the list of places
+  std::string title{};         // in no layer
+  std::vector<i64> tensors{};  // positions in the list of places
 };
 
 struct Placed {
@@ -114,7 +114,7 @@ class MapMaker {
     if (fresh)
       map_.blocks.push_back({.section = group.section,
                              .kinds = std::vector<std::vector<ShardVariant>>(kinds.size()),
-                             .part = group.part});
+                             .title = group.title});
     ShardBlock& block = map_.blocks[known->second];
     block.faulty |= faulty;
     if (group.layer >= 0) block.layers.push_back(group.layer);
@@ -228,6 +228,10 @@ class MapMaker {
   std::unordered_map<std::string, i64> blocks_;
 };
 
+std::string title_of(StatePart part) {
+  return cat(part == StatePart::kModel ? "" : cat(part_name(part), ", "), "outside layers");
+}
+
 std::vector<Group> group_by_layer(const Store& store, const std::vector<Placed>& placed) {
   std::map<std::tuple<std::string_view, i64, StatePart>, std::size_t> numbers;
   std::vector<Group> groups;
@@ -236,7 +240,7 @@ std::vector<Group> group_by_layer(const Store& store, const std::vector<Placed>&
     // Tensors in no layer are apart by their purpose: weights, states of the optimizer, and the rest.
     const StatePart part = p.layer < 0 ? part_of(store.name(placed[i].tensor)) : StatePart::kModel;
     auto [known, fresh] = numbers.try_emplace({p.section, p.layer, part}, groups.size());
-    if (fresh) groups.push_back({p.section, p.layer, part});
+    if (fresh) groups.push_back({p.section, p.layer, p.layer < 0 ? title_of(part) : ""});
     groups[known->second].tensors.push_back(i);
   }
   return groups;
@@ -276,10 +280,6 @@ std::vector<NumberRange> number_ranges(std::span<const i64> ascending) {
 std::string_view map_fault_name(ShardFault::Kind kind) {
   constexpr std::string_view kNames[] = {"hole", "overlap", "outside", "lost", "absent", "unknown"};
   return kNames[static_cast<int>(kind)];
-}
-
-std::string ShardBlock::outside_title() const {
-  return cat(part == StatePart::kModel ? "" : cat(part_name(part), ", "), "outside layers");
 }
 
 ShardMap shard_map(const Store& store, std::span<const i64> tensors, const ShardMapLimits& limits) {

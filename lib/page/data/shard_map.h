@@ -20,7 +20,6 @@
 #include "core/base/int.h"
 #include "core/items/box_cover.h"
 #include "core/items/dtype.h"
-#include "io/store/state_part.h"
 #include "page/data/tensor_place.h"
 
 namespace mckpt::impl {
@@ -87,10 +86,9 @@ struct ShardBlock {
   std::vector<i64> layers{};  // ascending; none where there is no section
   std::vector<std::vector<ShardVariant>> kinds{};
   bool faulty = false;
-  StatePart part = StatePart::kModel;  // the purpose of what is in no layer
+  std::string title{};  // of what is in no layer: "outside layers", "optimizer, outside layers"
 
   i64 count() const { return section.empty() ? 1 : std::ssize(layers); }
-  std::string outside_title() const;  // without a section: "outside layers", "optimizer, outside layers"
 };
 
 struct ShardColumn {
@@ -108,8 +106,7 @@ struct ShardMap {
   std::vector<ShardBlock> blocks{};
   i64 tensors = 0, bytes = 0;  // of all chosen tensors
   i64 faulty_tensors = 0;
-  i64 tensors_left_out =
-      0;  // that no row has, because there are too many; none of them is faulty if it can be helped
+  i64 tensors_left_out = 0;  // that no row has: too many; none of them is faulty if it can be helped
   i64 rows_not_drawn = 0;
 };
 

@@ -76,7 +76,7 @@ TEST(ShardMap, BlocksOutsideLayersAreTitledByTheirPurpose) {
   for (const char* name : {"extra_state:rng.cpu", "lm_head.weight", "optim:state.norm.exp_avg"})
     store.add(name, {4}, {{0, 0, 4}});
   std::vector<std::string> titles;
-  for (const ShardBlock& block : store.map().blocks) titles.push_back(block.outside_title());
+  for (const ShardBlock& block : store.map().blocks) titles.push_back(block.title);
   EXPECT_EQ(titles, (std::vector<std::string>{"other, outside layers", "outside layers",
                                               "optimizer, outside layers"}));
 }
