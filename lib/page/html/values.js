@@ -14,7 +14,7 @@ function valueTables(values) {
       "What the numbers of each kind of tensor are like, from the first layer to the last. All experts of a layer are one point. A line opens to its histograms.");
   const broken = values.kinds.reduce((sum, k) => sum + k.cells.reduce((n, c) => n + c[CELLS.nans] + c[CELLS.infinities], 0), 0);
   body.append(el("p", { class: broken ? "loud" : "about" }, broken ? counted(broken, "number") + (broken === 1 ? " is" : " are")
-      + " NaN or infinite: red points show where." : "No NaN and no infinity among the numbers that were read."));
+      + " NaN or infinite: red points and counts show where." : "No NaN and no infinity among the numbers that were read."));
   const buttons = MEASURES.map(([name, words], i) => el("button",
       { "aria-pressed": String(i === 0), title: words, on: { click: () => choose(i) } }, words));
   const holder = el("div", {});
