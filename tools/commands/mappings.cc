@@ -7,9 +7,12 @@
 //   check HF_DIR [MAP] pairs every tensor with a parameter:  "qwen3_moe: 33 Megatron parameters from 45 tensors";
 //                     -v lists the pairs, with the rule of each
 //   draw [RULE]       the picture of a rule, item by item; without a rule, the list of pictures
+#include <algorithm>
+
 #include "core/base/error.h"
 #include "hf/model_options.h"
 #include "mappings/family.h"
+#include "mappings/picture/picture.h"
 #include "mappings/registry.h"
 #include "tools/answers/mappings/check.h"
 #include "tools/answers/mappings/draft.h"
@@ -28,12 +31,18 @@ Exit mappings_command(CommandLine& line) {
   bool svg = false;
   std::vector<std::string> families;
   for (const Family* family : all_families()) families.emplace_back(family->name);
+  std::vector<std::string> rules;
+  for (const RuleExample& e : all_examples())
+    for (std::string_view name : {e.rule, e.name})
+      if (std::ranges::find(rules, name) == rules.end()) rules.emplace_back(name);
   line.positional("WHAT", what, "list, show, draft, check or draw")
       .choices({"list", "show", "draft", "check", "draw"});
   line.positional(
           "SUBJECT", subject,
           "the family to show, the folder of the model to draft a map for or to check, or the rule to draw")
-      .words(std::move(families));
+      .words_after("list", {})
+      .words_after("show", std::move(families))
+      .words_after("draw", std::move(rules));
   line.positional("MAP", map,
                   "draft: the file to write (stdout without it, or for -); check: the map file to check");
   line.flag("--svg", svg, "draw one picture as SVG").common();

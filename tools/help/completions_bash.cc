@@ -1,9 +1,10 @@
-// The script for bash: three tables as case statements, and one function that walks over the words of the
+// The script for bash: four tables as case statements, and one function that walks over the words of the
 // line.
 //
 //   __mckpt_options    'verify') echo '--against --threads ...' ;;
 //   __mckpt_value      'roundtrip --device') known='cpu cuda' ;;
 //   __mckpt_argument   'cat 0') kind=path ;;
+//   __mckpt_after      'mappings 1 draw') known='qkv gated_mlp' ;;
 //
 // bash cuts --name=value into three words at the equals sign.
 #include <map>
@@ -22,7 +23,7 @@ constexpr std::string_view kEnd = R"(
 # Completes the word `cur` by what is known of it.
 __mckpt_reply() {
   local IFS=$' \n'
-  [[ -z $known ]] || COMPREPLY=($(compgen -W "$known" -- "$cur"))
+  [[ -z $known ]] || COMPREPLY=($(compgen -W "$known" -- "$cur")) || true
   case $kind in
   path) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$cur") ;;
   folder) mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -d -- "$cur") ;;
@@ -32,7 +33,7 @@ __mckpt_reply() {
 }
 
 _mckpt() {
-  local cur=${COMP_WORDS[COMP_CWORD]} command= option= ended= kind= known= count=0 i word
+  local cur=${COMP_WORDS[COMP_CWORD]} command= option= ended= kind= known= first= count=0 i word
   COMPREPLY=()
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=${COMP_WORDS[i]}
@@ -49,6 +50,7 @@ _mckpt() {
     elif [[ -n $(__mckpt_modes "$command") ]]; then
       command+=" $word"
     else
+      ((count)) || first=$word
       count=$((count + 1))
     fi
   done
@@ -66,7 +68,7 @@ _mckpt() {
     __mckpt_reply
   else
     known=$(__mckpt_modes "$command")
-    [[ -n $known ]] || __mckpt_argument "$command" $count || true
+    [[ -n $known ]] || __mckpt_after "$command" $count "$first" || __mckpt_argument "$command" $count || true
     __mckpt_reply
   fi
 }
@@ -146,6 +148,19 @@ std::string arguments_table(std::span<const HelpPage> pages) {
   return function("argument", "\"$1 $2\"", cases);
 }
 
+// Arguments whose values the first one decides.
+std::string after_table(std::span<const HelpPage> pages) {
+  std::string cases;
+  for (const HelpPage& page : pages) {
+    std::vector<const HelpPage::Row*> arguments = page.arguments();
+    for (std::size_t i = 0; i < arguments.size(); i++)
+      for (const auto& [first, words] : arguments[i]->words_after)
+        cases += cat("  ", shell_quoted(cat(page.command, " ", i, " ", first)),
+                     ") known=", shell_quoted(joined(words)), " ;;\n");
+  }
+  return function("after", "\"$1 $2 $3\"", cases + "  *) return 1 ;;\n");
+}
+
 }  // namespace
 
 std::string bash_completions(std::span<const HelpPage> pages) {
@@ -159,7 +174,7 @@ std::string bash_completions(std::span<const HelpPage> pages) {
       modes += cat("  ", shell_quoted(c.page->command), ") echo ", shell_quoted(joined(names)), " ;;\n");
   }
   return cat(kBegin, list_function("commands", commands), function("modes", "$1", modes),
-             options_table(pages), values_table(pages), arguments_table(pages), kEnd);
+             options_table(pages), values_table(pages), arguments_table(pages), after_table(pages), kEnd);
 }
 
 }  // namespace mckpt::impl

@@ -48,6 +48,23 @@ std::string value_words(const HelpPage::Row& row) {
   return cat(" -x", known);
 }
 
+// The lines of an argument's values. Where the first argument decides them, the word has to be on the line.
+std::string argument_lines(std::string_view command, const HelpPage::Row& row) {
+  std::string lines, decided;
+  const auto line = [&](std::string_view more, std::string_view what) {
+    lines += cat("complete -c mckpt -n ", shell_quoted(cat("__mckpt_at ", command, more)), what, "\n");
+  };
+  for (const auto& [first, words] : row.words_after) {
+    decided += cat(" ", first);
+    if (!words.empty())
+      line(cat("; and __fish_seen_subcommand_from ", first), cat(" -a ", shell_quoted(joined(words))));
+  }
+  if (!row.words.empty()) line("", cat(" -a ", shell_quoted(joined(row.words))));
+  if (row.takes() == Takes::kPath || row.takes() == Takes::kFolder)
+    line(decided.empty() ? "" : cat("; and not __fish_seen_subcommand_from", decided), " -F");
+  return lines;
+}
+
 std::string option_line(std::string_view condition, const HelpPage::Row& row) {
   std::string out = cat("complete -c mckpt", condition);
   for (const std::string& name : row.names)
@@ -67,12 +84,8 @@ std::string name_line(std::string_view where, const HelpPage& page, std::size_t 
 
 std::string page_lines(const HelpPage& page) {
   std::string out, where = condition(page.command);
-  for (const HelpPage::Row* row : page.arguments()) {
-    if (!row->words.empty())
-      out += cat("complete -c mckpt", where, " -a ", shell_quoted(joined(row->words)), "\n");
-    bool files = row->takes() == Takes::kPath || row->takes() == Takes::kFolder;
-    if (files && out.find(" -F\n") == out.npos) out += cat("complete -c mckpt", where, " -F\n");
-  }
+  for (const HelpPage::Row* row : page.arguments())
+    if (std::string lines = argument_lines(page.command, *row); out.find(lines) == out.npos) out += lines;
   for (const HelpPage::Row* row : page.options())
     if (!row->global()) out += option_line(where, *row);
   return out;

@@ -49,24 +49,43 @@ std::string option_specs(const HelpPage::Row& row) {
   return out;
 }
 
-std::string argument_specs(const HelpPage& page) {
-  std::string out;
-  int number = 0;
-  for (const HelpPage::Row* row : page.arguments())
-    out += cat(" \\\n    ",
-               shell_quoted(cat(row->several ? std::string("*") : cat(++number),
-                                row->required ? ":" : "::", escaped_spec(row->value), ":", action(*row))));
-  return out;
-}
-
 std::string function_name(std::string_view command) {
   std::string out = "_mckpt_";
   for (char c : command) out += c == ' ' || c == '-' ? '_' : c;
   return out;
 }
 
+// The function that completes an argument whose values the first one decides.
+std::string after_name(const HelpPage& page, const HelpPage::Row& row) {
+  return cat(function_name(page.command), "_", row.value);
+}
+
+std::string after_functions(const HelpPage& page) {
+  std::string out;
+  for (const HelpPage::Row* row : page.arguments()) {
+    if (row->words_after.empty()) continue;
+    out += cat(after_name(page, *row), "() {\n  case $line[1] in\n");
+    for (const auto& [first, words] : row->words_after)
+      out += cat("  ", first, ") ", words.empty() ? ":" : cat("compadd \"$@\" -- ", joined(words)), " ;;\n");
+    const std::string otherwise = action(*row);
+    out += cat("  *) ", otherwise == " " ? ":" : cat(otherwise, " \"$@\""), " ;;\n  esac\n}\n");
+  }
+  return out;
+}
+
+std::string argument_specs(const HelpPage& page) {
+  std::string out;
+  int number = 0;
+  for (const HelpPage::Row* row : page.arguments())
+    out +=
+        cat(" \\\n    ", shell_quoted(cat(row->several ? std::string("*") : cat(++number),
+                                          row->required ? ":" : "::", escaped_spec(row->value), ":",
+                                          row->words_after.empty() ? action(*row) : after_name(page, *row))));
+  return out;
+}
+
 std::string page_function(const HelpPage& page) {
-  std::string out = cat(function_name(page.command), "() {\n  _arguments -s -S :");
+  std::string out = cat(after_functions(page), function_name(page.command), "() {\n  _arguments -s -S :");
   for (const HelpPage::Row* row : page.options()) out += option_specs(*row);
   return cat(out, argument_specs(page), "\n}\n");
 }

@@ -16,6 +16,13 @@ void write_strings(JsonWriter& json, const char* name, const std::vector<std::st
 void write_argument(JsonWriter& json, const HelpPage::Row& row) {
   json.begin_object().field("name", row.value).field("takes", takes_name(row.takes()));
   write_strings(json, "words", row.words);
+  json.key("words_after").begin_array();
+  for (const auto& [first, words] : row.words_after) {
+    json.begin_object().field("first", first);
+    write_strings(json, "words", words);
+    json.end_object();
+  }
+  json.end_array();
   json.field("required", row.required).field("several", row.several).field("help", row.help).end_object();
 }
 

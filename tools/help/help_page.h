@@ -11,6 +11,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace mckpt::impl {
@@ -37,9 +38,11 @@ struct HelpPage {
     std::vector<std::string> others;  // accepted too: "--tensor-model-parallel-size"
     std::string value;                // name of the value, or of the argument; "" for a flag
     std::vector<std::string> words;   // values that are known; there may be others
-    std::string needs;                // the option without which this one is refused
-    bool optional_value = false;      // --map and --map=GLOB
-    bool several = false;             // may be given more than once
+    // Values of an argument that the first argument decides: by its word, all that are known.
+    std::vector<std::pair<std::string, std::vector<std::string>>> words_after;
+    std::string needs;            // the option without which this one is refused
+    bool optional_value = false;  // --map and --map=GLOB
+    bool several = false;         // may be given more than once
     bool required = false;
     bool common = false;  // on the short page too
 

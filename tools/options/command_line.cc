@@ -231,6 +231,11 @@ DeclaredOption DeclaredOption::words(std::vector<std::string> values) {
   return *this;
 }
 
+DeclaredOption DeclaredOption::words_after(std::string first, std::vector<std::string> values) {
+  row_.words_after.emplace_back(std::move(first), std::move(values));
+  return *this;
+}
+
 DeclaredOption DeclaredOption::common() {
   row_.common = row_.needs.empty();
   return *this;

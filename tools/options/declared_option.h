@@ -25,6 +25,8 @@ class DeclaredOption {
   DeclaredOption choices(std::vector<std::string> values);
   // Values that are known; which others are taken, the command itself decides.
   DeclaredOption words(std::vector<std::string> values);
+  // All values that are known where the command's first argument is `first`; none where nothing follows it.
+  DeclaredOption words_after(std::string first, std::vector<std::string> values);
   // Marks an option that most people need: shown by --help, where others are shown by --help-all alone. An
   // option that has a meaning only with another is not among them.
   DeclaredOption common();

@@ -27,6 +27,7 @@ constexpr i64 kFewestColumns = 16;
 struct Group {
   std::string section;
   i64 layer = -1;
+  std::string title{};         // in no layer
   std::vector<i64> tensors{};  // positions in the list of places
 };
 
@@ -111,8 +112,9 @@ class MapMaker {
     for (const std::string& kind : kinds) structure += kind;
     auto [known, fresh] = blocks_.try_emplace(std::move(structure), std::ssize(map_.blocks));
     if (fresh)
-      map_.blocks.push_back(
-          {.section = group.section, .kinds = std::vector<std::vector<ShardVariant>>(kinds.size())});
+      map_.blocks.push_back({.section = group.section,
+                             .kinds = std::vector<std::vector<ShardVariant>>(kinds.size()),
+                             .title = group.title});
     ShardBlock& block = map_.blocks[known->second];
     block.faulty |= faulty;
     if (group.layer >= 0) block.layers.push_back(group.layer);
@@ -226,15 +228,19 @@ class MapMaker {
   std::unordered_map<std::string, i64> blocks_;
 };
 
+std::string title_of(StatePart part) {
+  return cat(part == StatePart::kModel ? "" : cat(part_name(part), ", "), "outside layers");
+}
+
 std::vector<Group> group_by_layer(const Store& store, const std::vector<Placed>& placed) {
-  std::map<std::tuple<std::string_view, i64, int>, std::size_t> numbers;
+  std::map<std::tuple<std::string_view, i64, StatePart>, std::size_t> numbers;
   std::vector<Group> groups;
   for (i64 i = 0; i < std::ssize(placed); i++) {
     const TensorPlace& p = placed[i].place;
     // Tensors in no layer are apart by their purpose: weights, states of the optimizer, and the rest.
-    const int part = p.layer < 0 ? static_cast<int>(part_of(store.name(placed[i].tensor))) : -1;
+    const StatePart part = p.layer < 0 ? part_of(store.name(placed[i].tensor)) : StatePart::kModel;
     auto [known, fresh] = numbers.try_emplace({p.section, p.layer, part}, groups.size());
-    if (fresh) groups.push_back({p.section, p.layer});
+    if (fresh) groups.push_back({p.section, p.layer, p.layer < 0 ? title_of(part) : ""});
     groups[known->second].tensors.push_back(i);
   }
   return groups;

@@ -86,6 +86,7 @@ struct ShardBlock {
   std::vector<i64> layers{};  // ascending; none where there is no section
   std::vector<std::vector<ShardVariant>> kinds{};
   bool faulty = false;
+  std::string title{};  // of what is in no layer: "outside layers", "optimizer, outside layers"
 
   i64 count() const { return section.empty() ? 1 : std::ssize(layers); }
 };
@@ -105,8 +106,7 @@ struct ShardMap {
   std::vector<ShardBlock> blocks{};
   i64 tensors = 0, bytes = 0;  // of all chosen tensors
   i64 faulty_tensors = 0;
-  i64 tensors_left_out =
-      0;  // that no row has, because there are too many; none of them is faulty if it can be helped
+  i64 tensors_left_out = 0;  // that no row has: too many; none of them is faulty if it can be helped
   i64 rows_not_drawn = 0;
 };
 

@@ -63,11 +63,13 @@ addEventListener("keydown", (event) => {
   const search = document.getElementById("search");
   if (event.key === "/" && document.activeElement !== search) event.preventDefault(), search.focus();
 });
-// Shows what `text(event)` says, [title, lines], while the pointer is over the node or the node has the focus.
+// Shows what `text(event)` says, [title, lines], while the pointer is over the node, or a node that Tab reaches has the focus.
 function tipOn(node, text) {
   const show = (event, at) => { const said = text(event); said ? showTip(at, said[0], said[1]) : hideTip(); };
   node.addEventListener("pointermove", (event) => show(event, { x: event.clientX, y: event.clientY }));
   node.addEventListener("pointerleave", hideTip);
+  // A part of a drawing that listens for the focus is a stop of Tab in Chromium without a tabindex, too.
+  if (node.getAttribute("tabindex") !== "0") return;
   node.addEventListener("focus", (event) => show(event, placeOf(node)));
   node.addEventListener("blur", hideTip);
 }

@@ -38,7 +38,8 @@ function changeGrid(changes, pick) {
     ["background: var(--bad-ground); box-shadow: inset 0 0 0 1.5px var(--bad)",
         "A, B: only there; #: shape or type; N: NaN; \u21c4: moved"], ["background: color-mix(in srgb, var(--good) 30%, var(--cell))",
         "within the tolerance, or T: equal values in another type"]]));
-  const squares = [];
+  const squares = [], grid = el("table", { class: "grid" });
+  body.append(el("div", { class: "scroll" }, grid));
   for (const name of [...new Set(changes.kinds.map((k) => k.section))].sort((a, b) => (a === "") - (b === ""))) {
     const kinds = changes.kinds.filter((k) => k.section === name),
         layers = [...new Set(kinds.flatMap((k) => k.cells.map((c) => c[AT.layer])))].sort((a, b) => a - b);
@@ -55,12 +56,11 @@ function changeGrid(changes, pick) {
       squares.push({ node, name: cellSaid(kind, c)[0] });
       return node;
     };
-    body.append(el("div", { class: "scroll" }, el("table", { class: "grid" },
-      el("thead", {}, el("tr", {}, el("th", { class: "kind soft" }, shown(name || "outside layers")), name
-          ? layers.map((l, i) => el("th", {}, i % step ? "" : l)) : null)),
-      el("tbody", {}, kinds.map((kind) => { const by = new Map(kind.cells.map((c) => [c[AT.layer], c]));
-          return el("tr", {}, el("th", { class: "kind", scope: "row" }, shown(kind.kind)), layers.map((l) => square(kind, by.get(l))));
-          })))));
+    const titled = (text, scope) => el("th", { class: "kind", scope }, el("div", {}, shown(text)));
+    grid.append(el("tbody", {},
+      el("tr", { class: "layers" }, titled(name || "outside layers"), name ? layers.map((l, i) => el("th", {}, i % step ? "" : l)) : null),
+      kinds.map((kind) => { const by = new Map(kind.cells.map((c) => [c[AT.layer], c]));
+          return el("tr", {}, titled(kind.kind, "row"), layers.map((l) => square(kind, by.get(l)))); })));
   }
   if (changes.kinds_left_out) body.append(el("p", { class: "empty" }, counted(changes.kinds_left_out, "kind")
       + " of tensors more did not change."));

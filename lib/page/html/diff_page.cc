@@ -42,8 +42,8 @@ void write_row(JsonWriter& json, const DiffRow& r) {
       .field("kind", kind_name(r.kind))
       .field("name", r.name)
       .field("at", r.at)
-      .field("a", r.a)
-      .field("b", r.b);
+      .field("a", r.brief(r.a))
+      .field("b", r.brief(r.b));
   json.field("place", std::string_view(place.section)).field("layer", place.layer).field("of", place.kind());
   if (r.items >= 0) json.field("items", r.items);
   if (r.beyond >= 0) json.field("beyond", r.beyond);

@@ -49,7 +49,7 @@ function columnHeads(map) {
       [bytes(map.columns[i].bytes) + ", " + percent(map.columns[i].bytes, map.bytes) + " of all bytes", map.columns[i].lost
       ? "its file is not there" : ""]]);
   const step = [1, 2, 4, 8, 16, 32, 64].find((s) => n / s <= 17) || Math.ceil(n / 16);
-  const marks = el("div", { class: "marks", style: `max-width:${n * widest(n)}px` }, map.columns.flatMap((c, i) => i % step ? [] :
+  const marks = el("div", { class: "marks" + (n > 8 * step ? " many" : ""), style: `max-width:${n * widest(n)}px` }, map.columns.flatMap((c, i) => i % step ? [] :
     [el("span", { style: `left:${(100 * (i + 0.5)) / n}%` }, map.by_rank ? "r" + i * map.per_column : "f" + (i * map.per_column + 1))]));
   const even = most === least ? "each has " + bytes(most) : bytes(least) + " to " + bytes(most) + " each";
   return el("div", { class: "heads line" }, el("div", { class: "what soft" },
@@ -63,10 +63,8 @@ function columnTips(node, n, text) {
   tipOn(node, (event) => { const i = at(event); return i >= 0 && i < n ? text(i) : null; });
 }
 
-function titleOf(block, map) {
-  if (!block.section) return map.rows[block.kinds.find((k) => k.length)[0][0]].part === "optimizer" ? "optimizer, outside layers"
-      : "outside layers";
-  return block.section + "." + (block.layers.length === 1 && block.count === 1 ? block.layers[0][0] : "{"
+function titleOf(block) {
+  return block.title || block.section + "." + (block.layers.length === 1 && block.count === 1 ? block.layers[0][0] : "{"
       + rangeText(block.layers).replace(/\u2013/g, "..") + "}");
 }
 const kindOf = (row) => row.name.length < 2 ? row.name[0] : row.stack ? row.name[0] + "{"
@@ -127,7 +125,7 @@ function blockOf(map, block, n, open) {
   let lines = null;
   const fill = () => { if (!lines) lines = rows.map((row) => lineOf(map, row, n)), holder.append(...lines.map((l) => l.node)); };
   const node = el("details", { class: "block", on: { toggle: () => node.open && fill() } },
-    el("summary", { class: n ? "line" : "" }, el("div", { class: "what clip" }, el("b", {}, shown(titleOf(block, map))),
+    el("summary", { class: n ? "line" : "" }, el("div", { class: "what clip" }, el("b", {}, shown(titleOf(block))),
       el("span", { class: "soft" }, (block.count > 1 ? "  \u00d7" + block.count : "") + "  " + bytes(size)), block.faulty
           ? el("span", {}, "  ", el("span", { class: "badge bad" }, "faulty")) : null),
       n ? el("div") : null, n ? el("div", {}, heatOf(map, block, n)) : null), holder);

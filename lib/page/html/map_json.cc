@@ -91,6 +91,7 @@ void write_map(JsonWriter& json, const ShardMap& map) {
   json.end_array().key("blocks").begin_array();
   for (const ShardBlock& b : map.blocks) {
     json.begin_object().field("section", b.section);
+    if (b.section.empty()) json.field("title", b.title);
     write_ranges(json.key("layers"), number_ranges(b.layers));
     json.field("count", b.count()).field("faulty", b.faulty).key("kinds").begin_array();
     for (const std::vector<ShardVariant>& kind : b.kinds) {

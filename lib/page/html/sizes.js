@@ -12,16 +12,24 @@ function sizesMap(sizes, title) {
 
   const childrenOf = (id) => { const list = nodes[id][NODE.children] || [], out = [];
       for (let i = 0; i < list.length; i += 2) out.push({ label: list[i], id: list[i + 1] }); return out; };
-  const go = (next) => { way = next; draw(); };
+  // The chart is made anew and takes the focus again, or Escape would go to no part of the page. Keys go on at the tile of the
+  // module `from`, or else at the first one.
+  function go(next, keys, from) {
+    way = next, draw();
+    const tiles = [...holder.querySelectorAll("[tabindex='0']")];
+    ((keys && (tiles.find((t) => t.dataset.label === from) || tiles[0])) || holder.firstChild).focus({ preventScroll: !keys });
+  }
   function draw() {
+    const focused = holder.contains(document.activeElement);
     const at = way[way.length - 1], high = Math.round(Math.min(620, Math.max(320, width * 0.5)));
     crumbs.replaceChildren(...way.flatMap((w, i) => [i ? "\u203a" : null, i + 1 < way.length
-        ? el("button", { on: { click: () => go(way.slice(0, i + 1)) } }, shown(w.label))
+        ? el("button", { on: { click: (event) => go(way.slice(0, i + 1), !event.detail, way[i + 1].label) } }, shown(w.label))
         : el("span", {}, shown(w.label) + "  " + bytes(nodes[w.id][NODE.bytes]))].filter(Boolean)));
-    const chart = svg("svg", { class: "tree", viewBox: `0 0 ${width} ${high}`, height: high, role: "group",
+    const chart = svg("svg", { class: "tree", viewBox: `0 0 ${width} ${high}`, height: high, role: "group", tabindex: "-1",
         "aria-label": "Sizes of the modules of " + shown(at.label) });
     place(chart, at.id, [], { x: 0, y: 0, w: width, h: high }, 0, []);
     holder.replaceChildren(chart);
+    if (focused) chart.focus({ preventScroll: true });
   }
 
   // Draws the children of a node in the rectangle, and theirs in them as long as there is room. A module has a line for its name
@@ -36,8 +44,9 @@ function sizesMap(sizes, title) {
           rx: Math.min(3, r.w / 4),
         style: group ? null : `fill: color-mix(in srgb, var(--${node[NODE.part]}) ${depth % 2 ? 44 : 52}%, var(--ground))` });
       const below = [...steps, child];
-      const enter = (event) => { event.stopPropagation(); hideTip(); go([...way, ...below]); };
-      const g = svg("g", node[NODE.children] ? { class: "zoom", tabindex: depth === 0 ? "0" : null, role: depth === 0 ? "button" : null,
+      const enter = (event) => { event.stopPropagation(); hideTip(); go([...way, ...below], event.key); };
+      const g = svg("g", node[NODE.children] ? { class: "zoom", "data-label": child.label,
+          tabindex: depth === 0 ? "0" : null, role: depth === 0 ? "button" : null,
           "aria-label": depth === 0 ? shown(name) + ", " + bytes(node[NODE.bytes]) : null,
         on: { click: enter, keydown: (event) => { if (event.key === "Enter") enter(event); } } } : {}, tile);
       tipOn(g, (event) => { event.stopPropagation();
@@ -63,8 +72,8 @@ function sizesMap(sizes, title) {
     }
   }
 
-  holder.addEventListener("keydown", (event) => { if ((event.key === "Escape" || event.key === "Backspace")
-      && way.length > 1) go(way.slice(0, -1)), holder.querySelector(".zoom")?.focus(); });
+  body.addEventListener("keydown", (event) => { if ((event.key === "Escape" || event.key === "Backspace") && way.length > 1)
+      go(way.slice(0, -1), true, way[way.length - 1].label); });
   onSearch((t) => { test = t; draw(); });
   const fit = () => { const now = Math.floor(holder.clientWidth); if (now > 0 && now !== width) width = now, draw(); };
   addEventListener("resize", fit);

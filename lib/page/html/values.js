@@ -14,7 +14,7 @@ function valueTables(values) {
       "What the numbers of each kind of tensor are like, from the first layer to the last. All experts of a layer are one point. A line opens to its histograms.");
   const broken = values.kinds.reduce((sum, k) => sum + k.cells.reduce((n, c) => n + c[CELLS.nans] + c[CELLS.infinities], 0), 0);
   body.append(el("p", { class: broken ? "loud" : "about" }, broken ? counted(broken, "number") + (broken === 1 ? " is" : " are")
-      + " NaN or infinite: red points show where." : "No NaN and no infinity among the numbers that were read."));
+      + " NaN or infinite: red points and counts show where." : "No NaN and no infinity among the numbers that were read."));
   const buttons = MEASURES.map(([name, words], i) => el("button",
       { "aria-pressed": String(i === 0), title: words, on: { click: () => choose(i) } }, words));
   const holder = el("div", {});
@@ -26,14 +26,17 @@ function valueTables(values) {
     buttons.forEach((b, i) => b.setAttribute("aria-pressed", String(i === measure)));
     lines = [];
     holder.replaceChildren(...[...new Set(values.kinds.map((k) => k.section))].sort((a,
-        b) => (a === "") - (b === "")).map((name) => el("div", { class: "scroll" },
-      el("table", { class: "list" }, el("thead", {},
-          el("tr", {}, el("th", {}, shown(name || "outside layers")), el("th", {}, name ? "over the layers" : "histogram"),
+        b) => (a === "") - (b === "")).map((name) => {
+      const kinds = values.kinds.filter((k) => k.section === name), several = kinds.some((k) => k.cells.length > 1);
+      return el("div", { class: "scroll" }, el("table", { class: "list values" }, el("thead", {},
+          el("tr", {}, el("th", { class: "name" }, shown(name || "outside layers")), el("th", {}, several ? "over the layers" : "histogram"),
           el("th", { class: "right" }, MEASURES[measure][1]), el("th", { class: "right" }, "min to max"),
           el("th", { class: "right" }, "NaN, inf"))),
-        el("tbody", {}, values.kinds.filter((k) => k.section === name).flatMap((kind) => lineOfKind(kind, measure)))))));
+        el("tbody", {}, kinds.flatMap((kind) => lineOfKind(kind, measure, several)))));
+    }));
   }
-  function lineOfKind(kind, measure) {
+  // `several`: the section has several layers, so that one number over them says something.
+  function lineOfKind(kind, measure, several) {
     const of = MEASURES[measure][2], points = kind.cells.map(of),
         bad = kind.cells.reduce((n, c) => n + c[CELLS.nans] + c[CELLS.infinities], 0);
     const low = Math.min(...points), high = Math.max(...points), tensors = kind.cells.reduce((n, c) => n + c[CELLS.tensors], 0);
@@ -42,7 +45,7 @@ function valueTables(values) {
       click: () => toggle(), keydown: (event) => { if (event.key === "Enter" || event.key === " ") event.preventDefault(), toggle(); } } },
       el("td", { class: "name" }, shown(kind.kind),
           el("div", { class: "soft" }, kind.dtype + (tensors > 1 ? ", " + counted(tensors, "tensor") : ""))),
-      el("td", {}, kind.section ? spark(kind, points) : histogram(kind.cells[0], kind.cells[0][CELLS.min], kind.cells[0][CELLS.max])),
+      el("td", {}, several ? spark(kind, points) : histogram(kind.cells[0], kind.cells[0][CELLS.min], kind.cells[0][CELLS.max])),
       el("td", { class: "right" }, low === high ? short(low) : short(low) + " to " + short(high)),
       el("td", { class: "right" }, short(Math.min(...kind.cells.map((c) => c[CELLS.min]))) + " to "
           + short(Math.max(...kind.cells.map((c) => c[CELLS.max])))),
@@ -71,7 +74,7 @@ function spark(kind, points) {
   const chart = svg("svg", { class: "spark", viewBox: `0 0 ${w} ${h}`, "aria-hidden": "true" }, n > 1
       ? [svg("path", { class: "area", d: path + `L${x(n - 1)} ${h}L${x(0)} ${h}z` }), svg("path", { class: "linepath", d: path })] : [],
     points.map((v, i) => { const bad = kind.cells[i][CELLS.nans] + kind.cells[i][CELLS.infinities]; return bad || n <= 40
-        ? svg("circle", { class: bad ? "baddot" : "dot", cx: x(i).toFixed(1), cy: y(v).toFixed(1), r: bad ? 4 : 1.8 }) : null; }));
+        ? svg("circle", { class: bad ? "baddot" : "dot", cx: x(i).toFixed(1), cy: y(v).toFixed(1), r: bad ? 4 : n > 1 ? 1.8 : 3 }) : null; }));
   tipOn(chart, (event) => {
     const r = chart.getBoundingClientRect(), i = Math.max(0, Math.min(n - 1, Math.round(((event.clientX - r.left) / r.width) * (n - 1)))),
         c = kind.cells[i];

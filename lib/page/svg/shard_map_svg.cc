@@ -172,7 +172,7 @@ class MapDrawing {
   void block_title(const ShardBlock& block) {
     y_ += 6;
     std::string title = block.section.empty()
-                            ? "outside layers"
+                            ? block.title
                             : cat(block.section, ".{", ranges_of(number_ranges(block.layers)), "}");
     if (block.count() > 1) title += cat("   x", block.count());
     text(kMargin, y_ += kLine, title, "block");

@@ -49,6 +49,15 @@ completes "optim_grads_params" convert hf-to-fsdp a b --data-parallel-sharding-s
 completes "always" ls ckpt --color al
 completes "MC1313" verify ckpt --against src --accept MC1313
 completes "check" mappings ch
+completes "gated_mlp gated_mlp_joined" mappings draw gated_ml
+completes "qkv_few_groups" mappings --svg draw qkv_f
+offers "qkv" mappings draw qk
+completes "" mappings draw qwen3_n
+completes "qwen3_next" mappings show qwen3_n
+completes "" mappings show mo
+completes "" mappings list q
+completes "model.safetensors" mappings check mo
+completes "" mappings check qwen3_n
 completes "zsh" completions z
 completes "fsdp-to-hf" help convert fsdp
 completes "" convert hf-to-fsdp model ckpt --tp ""

@@ -35,14 +35,16 @@ def fish(folder):
     cases = [("mckpt ver", "verify"), ("mckpt convert re", "reshard"), ("mckpt roundtrip --device ", "cuda"),
              ("mckpt --color never convert hf-to-fsdp a b --str", "--strategy"), ("mckpt verify mod", "model.safetensors"),
              ("mckpt export a b --assets ", "ckpt/"), ("mckpt verify a --against mod", "model.safetensors"),
-             ("mckpt ls --js", "--json"), ("mckpt mappings ch", "check")]
+             ("mckpt ls --js", "--json"), ("mckpt mappings ch", "check"), ("mckpt mappings draw gated_m", "gated_mlp"),
+             ("mckpt mappings show qwen3_ne", "qwen3_next"), ("mckpt mappings check mod", "model.safetensors")]
     for line, expected in cases:
         run = subprocess.run(["fish", "--no-config", "-c", f"source {path}; complete -C '{line}'"], capture_output=True, text=True, cwd=folder)
         offered = [row.split("\t")[0] for row in run.stdout.splitlines()]
         check("fish", line, expected, expected in offered)
-    run = subprocess.run(["fish", "--no-config", "-c", f"source {path}; complete -C 'mckpt export a b --assets mod'"],
-                         capture_output=True, text=True, cwd=folder)
-    check("fish", "--assets mod", "nothing", run.stdout.strip() == "")
+    for line in ("mckpt export a b --assets mod", "mckpt mappings draw qwen3_ne", "mckpt mappings draw model.s", "mckpt mappings list q",
+                 "mckpt mappings check qwen3_ne"):
+        run = subprocess.run(["fish", "--no-config", "-c", f"source {path}; complete -C '{line}'"], capture_output=True, text=True, cwd=folder)
+        check("fish", line, "nothing", run.stdout.strip() == "")
 
 
 def read_until(fd, pattern, limit=20):
@@ -65,7 +67,10 @@ def zsh(folder):
     environment = {**os.environ, "ZDOTDIR": folder, "TERM": "dumb", "LC_ALL": "C.UTF-8", "HOME": folder}
     cases = [("mckpt veri", "verify"), ("mckpt convert resh", "convert reshard"), ("mckpt roundtrip --device cu", "roundtrip --device cuda"),
              ("mckpt convert hf-to-fsdp a b --strateg", "convert hf-to-fsdp a b --strategy"), ("mckpt verify mod", "verify model.safetensors"),
-             ("mckpt verify x --color=al", "verify x --color=always"), ("mckpt mappings che", "mappings check")]
+             ("mckpt verify x --color=al", "verify x --color=always"), ("mckpt mappings che", "mappings check"),
+             ("mckpt mappings draw gated_m", "mappings draw gated_mlp"), ("mckpt mappings --svg draw gated_m", "mappings --svg draw gated_mlp"),
+             ("mckpt mappings show qwen3_ne", "mappings show qwen3_next"), ("mckpt mappings draw qwen3_ne", "mappings draw qwen3_ne"),
+             ("mckpt mappings check mod", "mappings check model.safetensors"), ("mckpt mappings draw mod", "mappings draw mod")]
     for how in (f"fpath=({site} $fpath); autoload -Uz compinit; compinit -u -D", f"autoload -Uz compinit; compinit -u -D; source {path}"):
         pid, fd = pty.fork()
         if pid == 0:

@@ -4,6 +4,7 @@ pipe, with nothing but the standard library.
     with Browser.find() as browser:
         browser.open("page.html", width=390, height=800, dark=True)
         browser.run("document.title")           what the expression gives
+        browser.click(100, 50), browser.press("Escape")
         browser.errors                          what the page's scripts complained about
         png = browser.picture("#map")           an element, or what fits the window
 """
@@ -104,6 +105,18 @@ class Browser:
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"].get("exception", {}).get("description", "") + " in " + expression)
         return answer["result"].get("value")
+
+    def click(self, x, y):
+        """As a mouse does, at a place of the window."""
+        for what in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=what, x=x, y=y, button="left", clickCount=1)
+
+    def press(self, key):
+        """A key such as "Escape" goes to what has the focus."""
+        code = {"Escape": 27, "Enter": 13, "Tab": 9}[key]
+        text = {"text": "\r"} if key == "Enter" else {}
+        for what in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=what, key=key, code=key, windowsVirtualKeyCode=code, **text)
 
     def picture(self, element=None, margin=0, most_height=None, quick=False):
         """A PNG of an element of the page, or of the whole page from its top. `quick`: larger, sooner made and read."""

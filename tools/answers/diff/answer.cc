@@ -92,12 +92,6 @@ void write_types(Output& out, const Diff& diff, bool all) {
 
 std::string side(const std::string& text) { return text.empty() ? "nothing" : escaped(text); }
 
-// The value of one side at the first difference; of a digest its beginning, which the JSON has whole.
-std::string value_of(const DiffRow& r, const std::string& text) {
-  constexpr std::size_t kDigits = 12;
-  return r.at == "sha256" ? cat(text.substr(0, kDigits), "...") : side(text);
-}
-
 // Tensors with other values. Returns how many were left out.
 std::size_t write_values(Output& out, const Diff& diff, std::size_t most) {
   TextTable table({{"relative L2", Align::kRight},
@@ -119,7 +113,7 @@ std::size_t write_values(Output& out, const Diff& diff, std::size_t most) {
                cosine ? number(*cosine, "%.6f") : "",
                r.distance && r.distance->most_ulps > 0 ? with_commas(r.distance->most_ulps) : "",
                r.items < 0 ? "" : with_commas(r.items), r.at,
-               r.at.empty() ? "" : cat(value_of(r, r.a), " | ", value_of(r, r.b)), escaped(r.name),
+               r.at.empty() ? "" : cat(side(r.brief(r.a)), " | ", side(r.brief(r.b))), escaped(r.name),
                cat(r.alike() ? "within the tolerance" : "",
                    r.not_finite() > 0 ? cat(with_commas(r.not_finite()), " NaN or infinite on one side") : "",
                    r.hint)});

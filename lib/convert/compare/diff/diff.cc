@@ -244,6 +244,11 @@ StatePart diff_part(std::string_view name) {
   return is_of_optimizer(name) ? StatePart::kOptimizer : part_of(name);
 }
 
+std::string DiffRow::brief(const std::string& value) const {
+  constexpr std::size_t kDigits = 12;
+  return at == "sha256" ? cat(value.substr(0, kDigits), "...") : value;
+}
+
 std::optional<double> DiffRow::relative_l2() const {
   return distance && distance->not_finite == 0 ? distance->relative_l2() : std::nullopt;
 }

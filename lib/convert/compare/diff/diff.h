@@ -55,6 +55,8 @@ struct DiffRow {
   // Numbers of the distance; nothing where one side alone has NaN or infinities, which are in no distance.
   std::optional<double> relative_l2() const;
   std::optional<double> cosine() const;
+  // `a` or `b` as people read it: of a digest its beginning, which the JSON has whole.
+  std::string brief(const std::string& value) const;
   i64 not_finite() const { return distance ? distance->not_finite : 0; }
 };
 // "only_a", "values", ...

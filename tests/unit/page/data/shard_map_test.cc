@@ -71,6 +71,16 @@ TEST(ShardMap, FoldsLayersThatAreAlikeInEveryChunk) {
   EXPECT_EQ(map.faulty_tensors, 0);
 }
 
+TEST(ShardMap, BlocksOutsideLayersAreTitledByTheirPurpose) {
+  RankStore store(1);
+  for (const char* name : {"extra_state:rng.cpu", "lm_head.weight", "optim:state.norm.exp_avg"})
+    store.add(name, {4}, {{0, 0, 4}});
+  std::vector<std::string> titles;
+  for (const ShardBlock& block : store.map().blocks) titles.push_back(block.title);
+  EXPECT_EQ(titles, (std::vector<std::string>{"other, outside layers", "outside layers",
+                                              "optimizer, outside layers"}));
+}
+
 TEST(ShardMap, DrawsMembersAsOneAndFindsTheAbsentOne) {
   RankStore store(4);
   for (i64 layer : {0, 1})
