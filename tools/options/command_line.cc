@@ -226,21 +226,6 @@ DeclaredOption DeclaredOption::choices(std::vector<std::string> values) {
   return words(std::move(values));
 }
 
-DeclaredOption DeclaredOption::words(std::vector<std::string> values) {
-  row_.words = std::move(values);
-  return *this;
-}
-
-DeclaredOption DeclaredOption::words_after(std::string first, std::vector<std::string> values) {
-  row_.words_after.emplace_back(std::move(first), std::move(values));
-  return *this;
-}
-
-DeclaredOption DeclaredOption::common() {
-  row_.common = row_.needs.empty();
-  return *this;
-}
-
 void CommandLine::enter(std::size_t at, std::string summary) {
   command_ += cat(" ", args_[at]);
   impl_->page.command = command_;

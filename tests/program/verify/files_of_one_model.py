@@ -59,7 +59,7 @@ with tempfile.TemporaryDirectory() as scratch:
     check("wrapped", 1, "verify", other, "--against", wrapped)
     # Torch files of the model, plain, in a dict and with wrappers; and the same with a value that differs.
     names = list(model)
-    forms = {"plain": model, "dict": {"state_dict": model}, "beside": {"model": model, "epoch": 3}, "ddp": {f"module.{name}": t for name, t in model.items()},
+    forms = {"plain": model, "dict": {"state_dict": model}, "ddp": {f"module.{name}": t for name, t in model.items()},
              "compiled": {"net": {f"_orig_mod.{name}": t for name, t in model.items()}}}
     changed = os.path.join(scratch, "changed.pt")
     torch.save({**model, names[0]: torch.arange(3.0) + 1}, changed)
@@ -73,6 +73,16 @@ with tempfile.TemporaryDirectory() as scratch:
         for sides in ((a, changed), (changed, a)):
             told = check(one, 1, "diff", *sides)
             expect("1 of 2 tensors" in told and names[0] in told, f"{one}: {told}")
+    # What a run saves beside its model has a place in both files: nothing of it is passed over.
+    for what, one, other in (("steps", {"state_dict": model, "steps": {"a.b": torch.ones(1)}}, {"model": model, "steps": {"a.b": torch.zeros(1)}}),
+                             ("iteration", {"state_dict": model, "iteration": 10}, {"model": model, "iteration": 20}),
+                             ("ema", {"state_dict": model}, {"model": model, "ema": model})):
+        paths = [os.path.join(scratch, f"{what}_{i}.pt") for i in range(2)]
+        for path, content in zip(paths, (one, other)):
+            torch.save(content, path)
+        for a, b in (paths, reversed(paths)):
+            expect(what in check(what, 1, "diff", a, b), f"{what}: diff")
+            expect(what in check(what, 1, "verify", a, "--against", b), f"{what}: verify")
     source = os.path.join(DATA, "pt", "views.pt")
     out, other, tensor = converted(source, os.path.join(scratch, "views.safetensors"))
     told = check("views", 0, "verify", out, "--against", source)
@@ -80,4 +90,4 @@ with tempfile.TemporaryDirectory() as scratch:
     check("views", 1, "verify", other, "--against", source)
     for a, b in ((out, source), (source, out)):
         expect("steps" in check("views", 1, "diff", a, b), "views: diff")
-finish(120)
+finish(100)

@@ -141,15 +141,19 @@ bool share_no_name(const Store& one, const Store& other) {
 }
 
 // How alike the names of two files have to be before they are compared as one model; nothing if they never
-// are. A file of safetensors that is made of a torch file may lack what has no place in it. Two files of one
-// kind that share names are compared tensor by tensor: a tensor that one file lacks is a difference.
+// are. A file of safetensors that is made of a torch file may lack what has no place in it. Two files of
+// safetensors that share names are compared tensor by tensor: a tensor that one file lacks is a difference.
+// So are two torch files that share names, have objects, or of which one has more tensors: what a run saves
+// beside its model has a place in both.
 std::optional<CommonNames> names_of_one_model(const Store& one, const Store& other) {
   const FormatFamily a = one.driver().family, b = other.driver().family;
   const auto is = [&](FormatFamily x, FormatFamily y) { return (a == x && b == y) || (a == y && b == x); };
   if (is(FormatFamily::kTorch, FormatFamily::kSafetensors)) return CommonNames::kMost;
   const bool folders = one.driver().hf_folder || other.driver().hf_folder;
-  if (is(FormatFamily::kTorch, FormatFamily::kTorch) ||
-      (is(FormatFamily::kSafetensors, FormatFamily::kSafetensors) && !folders))
+  if (is(FormatFamily::kTorch, FormatFamily::kTorch) && one.objects().empty() && other.objects().empty() &&
+      one.tensor_count() == other.tensor_count() && share_no_name(one, other))
+    return CommonNames::kAll;
+  if (is(FormatFamily::kSafetensors, FormatFamily::kSafetensors) && !folders)
     return share_no_name(one, other) ? CommonNames::kMost : CommonNames::kAll;
   return std::nullopt;
 }
