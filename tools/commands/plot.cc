@@ -105,6 +105,7 @@ Exit plot_command(CommandLine& line) {
   line.example("mckpt plot Qwen3-30B-A3B --as fsdp --tp 2 --ep 4 --dp 8 -o plan.svg");
   line.example("mckpt plot Qwen3-30B-A3B '*.0.*fc1.weight0' --as fsdp --parts -o parts.svg");
   line.parse();
+  as.refuse_options_of_another(line);
   chosen.settle();
   const std::string& path = chosen.only("plot");
   const bool stats = options.stats;

@@ -1,6 +1,8 @@
 // Makes the options of the conversion that would write the checkpoint, and asks for its plan as a store.
 #include "tools/commands/plot_as.h"
 
+#include <span>
+
 #include "convert/dialects/fsdp/run.h"
 #include "convert/open/source_model.h"
 #include "convert/plan/targets/fsdp.h"
@@ -65,6 +67,18 @@ void PlotAs::declare(CommandLine& line) {
   pipeline_fields(pipeline_.chunks, pipeline_.first_layers, pipeline_.last_layers, flags);
 }
 
+void PlotAs::refuse_options_of_another(const CommandLine& line) const {
+  if (!chosen()) return;
+  const auto refuse = [&](std::span<const char* const> names, const char* what) {
+    for (const char* name : names)
+      if (line.given(name)) throw Error(Code::kUsage, cat(name, " has a meaning only with --as ", what));
+  };
+  if (as_ == "fsdp")
+    refuse(kOfTorchDist, "torch_dist");
+  else
+    refuse(kOfFsdp, "fsdp");
+}
+
 FusedPicture PlotAs::parts_picture(const CommandLine& line, const std::string& path,
                                    const TensorChoice& choice) const {
   if (as_ != "fsdp") throw Error(Code::kUsage, "--parts has a meaning only with --as fsdp");
@@ -125,12 +139,8 @@ std::unique_ptr<Store> PlotAs::plan(const CommandLine& line, const std::string& 
   const std::string folder = folder_with_config(path, run_.model.options().files);
   PlannedCheckpoint planned;
   if (as_ == "fsdp") {
-    for (const char* name : kOfTorchDist)
-      if (line.given(name)) throw Error(Code::kUsage, cat(name, " has a meaning only with --as torch_dist"));
     planned = planned_fsdp(of_fsdp(folder, threads));
   } else {
-    for (const char* name : kOfFsdp)
-      if (line.given(name)) throw Error(Code::kUsage, cat(name, " has a meaning only with --as fsdp"));
     ToMcoreOptions options;
     options.source = folder, options.grid = run_.grid.grid(), options.values = run_.values.options(),
     options.threads = threads;

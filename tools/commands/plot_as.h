@@ -23,6 +23,8 @@ class PlotAs {
  public:
   void declare(CommandLine& line);
   bool chosen() const { return !as_.empty(); }
+  // Throws kUsage for an option of the other form of a plan. pre: the line was parsed.
+  void refuse_options_of_another(const CommandLine& line) const;
   // The planned checkpoint; what was chosen and inferred is noted. pre: chosen(), and the line was parsed.
   std::unique_ptr<Store> plan(const CommandLine& line, const std::string& path, int threads) const;
   // --parts: the parts of one parameter, in place of the checkpoint.

@@ -58,6 +58,7 @@ with tempfile.TemporaryDirectory(prefix="mckpt_plot_") as folder:
     refused(2, "a plan has none", TINY_MODEL, "-o", "p.html", "--as", "fsdp", "--stats")
     refused(2, "only with --as fsdp", TINY_MODEL, "-o", "p.html", "--as", "torch_dist", "--strategy", "optim")
     refused(2, "only with --as torch_dist", TINY_MODEL, "-o", "p.html", "--as", "fsdp", "--pp", "2", "--vpp", "2")
+    refused(2, "only with --as torch_dist", TINY_MODEL, "-o", "p.svg", "--as", "fsdp", "--memory", "--last-stage-layers", "1")
     refused(2, "--as", TINY_MODEL, "-o", "p.html", "--tp", "2")
     refused(4, "not a picture of mckpt", TINY_MODEL, "-o", "notes.html")
     refused(4, "something other than a file", TINY_MODEL, "-o", "folder.html")

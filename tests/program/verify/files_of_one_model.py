@@ -73,7 +73,17 @@ with tempfile.TemporaryDirectory() as scratch:
         for sides in ((a, changed), (changed, a)):
             told = check(one, 1, "diff", *sides)
             expect("1 of 2 tensors" in told and names[0] in told, f"{one}: {told}")
-    # What a run saves beside its model has a place in both files: nothing of it is passed over.
+    # In a folder of a model the names are the model: transformers does not look through wrappers.
+    folders = []
+    for name, content in (("plain", model), ("ddp", forms["ddp"])):
+        folders.append(os.path.join(scratch, name + "_folder"))
+        os.mkdir(folders[-1])
+        torch.save(content, os.path.join(folders[-1], "pytorch_model.bin"))
+        with open(os.path.join(folders[-1], "config.json"), "w") as f:
+            f.write('{"model_type": "unheard_of", "architectures": ["UnheardOf"]}')
+    for a, b in (folders, reversed(folders)):
+        check("folders", 1, "diff", a, b)
+    # Tensors and objects beside the model have a place in both files: none is passed over.
     for what, one, other in (("steps", {"state_dict": model, "steps": {"a.b": torch.ones(1)}}, {"model": model, "steps": {"a.b": torch.zeros(1)}}),
                              ("iteration", {"state_dict": model, "iteration": 10}, {"model": model, "iteration": 20}),
                              ("ema", {"state_dict": model}, {"model": model, "ema": model})):

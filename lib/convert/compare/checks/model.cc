@@ -68,20 +68,17 @@ void add_refused_settings(const std::string& folder, const OpenOptions& opening,
   }
 }
 
-// Whether transformers takes the files for the model by their names: pytorch_model.bin, or its shards.
-bool is_pytorch_model(const Store& store) {
+bool are_pytorch_model(const Store& store) {
   if (format_family(store.format()) != FormatFamily::kTorch) return false;
   return std::ranges::all_of(store.files(), [&](const StoreFile& file) {
-    const std::string& path = file.path.empty() ? store.root() : file.path;
-    const std::string name = path.substr(path.rfind('/') + 1);
-    return name == "pytorch_model.bin" || (name.starts_with("pytorch_model-") && shard_count(name) > 0);
+    return is_pytorch_model(file.path.empty() ? store.root() : file.path);
   });
 }
 
 // A warning of names that transformers does not find in the file, because it takes nothing off them. It knows
 // the front of a base model, as "model." is for the class LlamaModel.
 void add_wrapped_names(const Store& store, const OwnModel& own, std::vector<Finding>& odd) {
-  if (!is_pytorch_model(store)) return;
+  if (!are_pytorch_model(store)) return;
   const std::string front = own.section.substr(own.section.find(':') + 1);
   const std::string& of_class = own.folder.architecture;
   const bool is_base = of_class.ends_with("Model") && !of_class.ends_with("LMHeadModel") &&

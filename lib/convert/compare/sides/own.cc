@@ -25,6 +25,7 @@
 #include "hf/folder/tied_names.h"
 #include "io/dcp/dcp.h"
 #include "io/file/folder.h"
+#include "io/store/names/torch_names.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
 
@@ -140,28 +141,35 @@ bool share_no_name(const Store& one, const Store& other) {
          one.tensor_count();
 }
 
+// Whether transformers takes the names in it as they are.
+bool is_model_folder(const Store& store) {
+  return store.driver().hf_folder ||
+         (!store.files().empty() &&
+          is_pytorch_model(store.files()[0].path.empty() ? store.root() : store.files()[0].path));
+}
+
 // How alike the names of two files have to be before they are compared as one model; nothing if they never
 // are. A file of safetensors that is made of a torch file may lack what has no place in it. Two files of
 // safetensors that share names are compared tensor by tensor: a tensor that one file lacks is a difference.
 // So are two torch files that share names, have objects, or of which one has more tensors: what a run saves
-// beside its model has a place in both.
+// beside its model has a place in both. In a folder of a model the names are the model.
 std::optional<CommonNames> names_of_one_model(const Store& one, const Store& other) {
   const FormatFamily a = one.driver().family, b = other.driver().family;
   const auto is = [&](FormatFamily x, FormatFamily y) { return (a == x && b == y) || (a == y && b == x); };
   if (is(FormatFamily::kTorch, FormatFamily::kSafetensors)) return CommonNames::kMost;
-  const bool folders = one.driver().hf_folder || other.driver().hf_folder;
-  if (is(FormatFamily::kTorch, FormatFamily::kTorch) && one.objects().empty() && other.objects().empty() &&
-      one.tensor_count() == other.tensor_count() && share_no_name(one, other))
+  if (a != b || is_model_folder(one) || is_model_folder(other)) return std::nullopt;
+  const bool share = !share_no_name(one, other);
+  if (a == FormatFamily::kSafetensors) return share ? CommonNames::kAll : CommonNames::kMost;
+  if (a == FormatFamily::kTorch && !share && one.objects().empty() && other.objects().empty() &&
+      one.tensor_count() == other.tensor_count())
     return CommonNames::kAll;
-  if (is(FormatFamily::kSafetensors, FormatFamily::kSafetensors) && !folders)
-    return share_no_name(one, other) ? CommonNames::kMost : CommonNames::kAll;
   return std::nullopt;
 }
 
 std::string objects_text(const Store& tested, const Store& source) {
   if (tested.objects().empty() && source.objects().empty()) return "";
   if (tested.format() == source.format())
-    return "they are beside the models, whose tensors alone are compared";
+    return "objects are beside the models, whose tensors alone are compared";
   return cat(format_text(tested.format()), " and ", format_text(source.format()),
              " do not store objects in the same way");
 }

@@ -57,4 +57,9 @@ bool has_torch_suffix(std::string_view name) {
   return false;
 }
 
+bool is_pytorch_model(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name == "pytorch_model.bin" || (name.starts_with("pytorch_model-") && shard_count(name) > 0);
+}
+
 }  // namespace mckpt::impl
