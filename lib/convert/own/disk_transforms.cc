@@ -43,6 +43,8 @@ struct ClassRules {
   std::string_view model_type, name;
   std::span<const u16> transforms;
   std::string_view on_disk;  // a name that the folder has and no model has in memory; "": only tensors differ
+  // Names in memory, of layers with any number, that every model of the class has and its folder does not.
+  std::span<const std::string_view> always;
 };
 #include "convert/own/disk_table.inc"
 
@@ -148,15 +150,100 @@ bool divides(std::span<const DiskStep> steps) {
          (is(0, StepKind::kExperts, 0) || is(0, StepKind::kDivide, 0) || is(0, StepKind::kDivide, 1));
 }
 
+// The name with one number in place of every other, as layers and experts of any number are alike.
+std::string without_numbers(std::string_view name) {
+  std::string out;
+  for (char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit || !out.ends_with('0')) out.push_back(digit ? '0' : c);
+  }
+  return out;
+}
+
+// Which release the names of a model are of, by the names that the class always has in memory.
+class Release {
+ public:
+  Release(const Store& store, const ClassRules& rules, std::span<const NamedTensor> model)
+      : store_(store), rules_(rules), model_(model) {
+    for (const NamedTensor& n : model) names_.push_back(without_numbers(n.name));
+  }
+
+  // The first name that the model lacks; empty if it has all.
+  template <typename InFolder>
+  std::string_view first_lacking(InFolder&& in_folder) const {
+    for (std::string_view name : rules_.always)
+      if (!has(name) && !has(in_folder(name))) return name;
+    return {};
+  }
+  std::string_view first_lacking() const {
+    return first_lacking([](std::string_view name) { return name; });
+  }
+
+  [[noreturn]] void refuse(std::string_view lacking) const {
+    throw Error(Code::kUnknownModel, cat("the names are not those that transformers ", kTableRelease,
+                                         " has in memory, and how the model's folder has them is not known"))
+        .file(store_.root())
+        .tensor(store_.name(most_alike(lacking)))
+        .expected(cat(lacking, ", or the same of another layer, as every ", rules_.name, " has it"))
+        .found("no such tensor; the one above has the name that is most like it")
+        .help(
+            "save_pretrained() of the release that trained the model writes its folder; `assets` with weights or an index says which names the folder has; mckpt convert to-dcp SRC DST keeps the names");
+  }
+
+ private:
+  // A model without its head may lack the first part of its names, and a model inside of another have more.
+  bool has(std::string_view wanted) const {
+    const std::string name = without_numbers(wanted);
+    const auto ends = [](std::string_view whole, std::string_view end) {
+      return whole.size() > end.size() && whole.ends_with(end) && whole[whole.size() - end.size() - 1] == '.';
+    };
+    return std::ranges::any_of(
+        names_, [&](const std::string& n) { return n == name || ends(n, name) || ends(name, n); });
+  }
+
+  // The tensor whose name has most in common with this one, at its begin and its end.
+  i64 most_alike(std::string_view wanted) const {
+    const std::string name = without_numbers(wanted);
+    std::size_t best = 0;
+    i64 out = 0;
+    for (std::size_t i = 0; i < names_.size(); i++) {
+      const std::string& n = names_[i];
+      const auto begin = std::ranges::mismatch(n, name).in1 - n.begin();
+      const auto end = std::mismatch(n.rbegin(), n.rend(), name.rbegin(), name.rend()).first - n.rbegin();
+      if (const auto common = static_cast<std::size_t>(begin + end); common > best) {
+        best = common;
+        out = model_[i].tensor;
+      }
+    }
+    return out;
+  }
+
+  const Store& store_;
+  const ClassRules& rules_;
+  std::span<const NamedTensor> model_;
+  std::vector<std::string> names_;
+};
+
 class Transforming {
  public:
   Transforming(const Store& store, const ClassRules& rules, const OwnNamesOptions& options)
       : store_(store), rules_(rules), options_(options), matchers_(rules) {}
 
   DiskTensors all(std::span<const NamedTensor> model) {
-    const bool on_disk = std::ranges::find(model, rules_.on_disk, &NamedTensor::name) != model.end();
+    bool on_disk = std::ranges::find(model, rules_.on_disk, &NamedTensor::name) != model.end();
+    const Release release(store_, rules_, model);
+    std::string_view lacking;
+    // Names that the folder is known to have are judged by these.
+    if (!on_disk && options_.expected.empty()) lacking = release.first_lacking();
+    // The names of another release may be those of the folder, which every release loads.
+    if (!lacking.empty()) {
+      lacking =
+          release.first_lacking([&](std::string_view name) { return first_on_disk(std::string(name)); });
+      on_disk = lacking.empty();
+    }
     for (const NamedTensor& n : model) on_disk ? put(n.name, n.name, n.tensor) : add(n.name, n.tensor);
     for (const Group& group : groups_) transform(group);
+    if (!lacking.empty()) release.refuse(lacking);
     return std::move(out_);
   }
 
@@ -189,11 +276,22 @@ class Transforming {
     out_.tensors.push_back({keep ? name : std::move(disk), {dims.begin(), dims.end()}, {{tensor}}});
   }
 
+  // The folder's name of a tensor, or of the first that it becomes.
+  std::string first_on_disk(const std::string& name) const {
+    for (const Matcher& m : matchers_.tensors)
+      if (const std::optional<Match> match = m.find(name))
+        return named(with_number(replaced(name, *match, std::string(m.transform.targets[0]))));
+    return named(name);
+  }
+
+  static std::string with_number(std::string target) {
+    if (std::size_t star = target.find('*'); star != target.npos) target.replace(star, 1, "0");
+    return target;
+  }
+
   void collect(const Transform& t, const Match& match, const std::string& name, i64 tensor) {
     const std::string together = replaced(name, match, std::string(t.targets[0]));
-    std::string first = together;
-    if (std::size_t star = first.find('*'); star != first.npos) first.replace(star, 1, "0");
-    if ((options_.stacks && is_stack(name)) || kept(name, named(std::move(first))))
+    if ((options_.stacks && is_stack(name)) || kept(name, named(with_number(together))))
       return put(name, name, tensor);
     auto [at, is_new] = group_of_.try_emplace(together, groups_.size());
     if (is_new) groups_.push_back({&t, name, match, {}});
