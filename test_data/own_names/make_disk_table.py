@@ -166,6 +166,8 @@ def other_values(key, value, texts):
     if isinstance(value, str):
         return [None, *sorted(texts)]
     if isinstance(value, (list, tuple)):
+        if COUNT.search(key):
+            return [[1] * len(value), [2] * len(value)]
         kinds = set(value) | texts | {"full_attention", "sliding_attention", "linear_attention"} if value and isinstance(value[0], str) else {0, 1}
         return [None, [], *([kind] * len(value) for kind in sorted(kinds, key=str))]
     return [None]
