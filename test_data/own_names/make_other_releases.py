@@ -1,11 +1,10 @@
 """Adds to other_releases.json.xz what the release of transformers that runs it has in memory of classes whose names another
 release has otherwise: the names and shapes of small tensors, and the sums of what save_pretrained() writes of them.
-A class with another release's name in front of it is left alone. Each is built with the config that is its default and
-two layers, on no device.
+Other cases stay. Each class is built with the config that is its default and two layers, on no device.
 
 usage, once with each release:
-    make_other_releases.py AltCLIPModel ViTMSNForImageClassification ColPaliForRetrieval ...     transformers 4.57.3
-    make_other_releases.py Inkling2ForCausalLM Inkling2TextModel                                 transformers 5.23.0
+    make_other_releases.py AltCLIPModel ViTMSNForImageClassification ColPaliForRetrieval VideoLlavaForConditionalGeneration     transformers 4.57.3
+    make_other_releases.py Inkling2ForCausalLM                                                                                 transformers 5.23.0
 """
 import glob
 import hashlib

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -93,13 +94,17 @@ class Matcher {
   std::vector<std::pair<int, std::regex>> sources_;
 };
 
-// The name with the target in place of what was found. As in transformers it is the first place that has this
-// text, from the scope's begin on, which may be before the match.
+// Where the target comes. As in transformers it is the first place that has the text that was found, from the
+// scope's begin on, which may be before the match.
+std::size_t found_at(const std::string& name, const Match& match) {
+  return match.text.empty() ? match.at : name.find(match.text, match.at);
+}
+
+// The name with the target in place of what was found.
 std::string replaced(const std::string& name, const Match& match, std::string target) {
   if (std::size_t group = target.find("\\1"); group != target.npos) target.replace(group, 2, match.group);
-  const std::size_t at = match.text.empty() ? match.at : name.find(match.text, match.at);
   std::string out = name;
-  return out.replace(at, match.text.size(), target);
+  return out.replace(found_at(name, match), match.text.size(), target);
 }
 
 // The name by a transform of names.
@@ -122,6 +127,26 @@ const ClassRules* class_rules(std::string_view model_type, std::string_view arch
   return any;
 }
 
+// The name with one number in place of every other, as layers and experts of any number are alike.
+std::string without_numbers(std::string_view name) {
+  std::string out;
+  for (char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit || !out.ends_with('0')) out.push_back(digit ? '0' : c);
+  }
+  return out;
+}
+
+// A target with a number in place of that of an expert.
+std::string with_number(std::string_view target) {
+  std::string out(target);
+  if (std::size_t star = out.find('*'); star != out.npos) out.replace(star, 1, "0");
+  return out;
+}
+
+// A transform, and what is in front of its place in a name, without numbers.
+using Change = std::pair<const Transform*, std::string>;
+
 // The transforms of a class.
 struct Matchers {
   std::vector<Matcher> tensors, names;
@@ -138,6 +163,34 @@ struct Matchers {
       if (const std::optional<Match> match = m.find(name)) name = renamed(name, *match, m.transform);
     return name;
   }
+
+  // The folder's name of a tensor, or of the first that it becomes.
+  std::string first_on_disk(const std::string& name) const {
+    for (const Matcher& m : tensors)
+      if (const std::optional<Match> match = m.find(name))
+        return named(replaced(name, *match, with_number(m.transform.targets[0])));
+    return named(name);
+  }
+
+  // All that is done to a name.
+  std::set<Change> changes(std::string name) const {
+    std::set<Change> out;
+    const auto note = [&](const Matcher& m, const Match& match) {
+      out.emplace(&m.transform, without_numbers(std::string_view(name).substr(0, found_at(name, match))));
+    };
+    for (const Matcher& m : tensors)
+      if (const std::optional<Match> match = m.find(name)) {
+        note(m, *match);
+        name = replaced(name, *match, with_number(m.transform.targets[0]));
+        break;
+      }
+    for (const Matcher& m : names)
+      if (const std::optional<Match> match = m.find(name)) {
+        note(m, *match);
+        name = renamed(name, *match, m.transform);
+      }
+    return out;
+  }
 };
 
 // Whether steps only divide a tensor: into rows of each matrix, into matrices, or into both.
@@ -150,33 +203,34 @@ bool divides(std::span<const DiskStep> steps) {
          (is(0, StepKind::kExperts, 0) || is(0, StepKind::kDivide, 0) || is(0, StepKind::kDivide, 1));
 }
 
-// The name with one number in place of every other, as layers and experts of any number are alike.
-std::string without_numbers(std::string_view name) {
-  std::string out;
-  for (char c : name) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit || !out.ends_with('0')) out.push_back(digit ? '0' : c);
-  }
-  return out;
-}
-
-// Which release the names of a model are of, by the names that the class always has in memory.
+// Whether the names of a model are those of the release that the table is made of. Other releases have other
+// names in memory, of which the transforms would turn some and leave others: no release has the result.
 class Release {
  public:
-  Release(const Store& store, const ClassRules& rules, std::span<const NamedTensor> model)
-      : store_(store), rules_(rules), model_(model) {
+  Release(const Store& store, const ClassRules& rules, const Matchers& matchers,
+          std::span<const NamedTensor> model)
+      : store_(store), rules_(rules), matchers_(matchers), model_(model) {
     for (const NamedTensor& n : model) names_.push_back(without_numbers(n.name));
   }
 
-  // The first name that the model lacks; empty if it has all.
-  template <typename InFolder>
-  std::string_view first_lacking(InFolder&& in_folder) const {
-    for (std::string_view name : rules_.always)
-      if (!has(name) && !has(in_folder(name))) return name;
+  // The first of the names without which the model is not as the table has it in memory; empty: it is.
+  std::string_view lacking_in_memory() const {
+    std::set<Change> all;
+    for (std::string_view name : rules_.always) {
+      if (has(name)) continue;
+      // Where the same is done to longer names, as older releases have them in towers of images, all is done.
+      if (all.empty())
+        for (const NamedTensor& n : model_) all.merge(matchers_.changes(n.name));
+      if (!std::ranges::includes(all, matchers_.changes(std::string(name)))) return name;
+    }
     return {};
   }
-  std::string_view first_lacking() const {
-    return first_lacking([](std::string_view name) { return name; });
+
+  // The first of them that the model has neither so nor as the folder has it.
+  std::string_view lacking() const {
+    for (std::string_view name : rules_.always)
+      if (!has(name) && !has(matchers_.first_on_disk(std::string(name)))) return name;
+    return {};
   }
 
   [[noreturn]] void refuse(std::string_view lacking) const {
@@ -187,7 +241,7 @@ class Release {
         .expected(cat(lacking, ", or the same of another layer, as every ", rules_.name, " has it"))
         .found("no such tensor; the one above has the name that is most like it")
         .help(
-            "save_pretrained() of the release that trained the model writes its folder; `assets` with weights or an index says which names the folder has; mckpt convert to-dcp SRC DST keeps the names");
+            "save_pretrained() of the release that trained the model writes its folder; `assets` whose weights or index have the checkpoint's names keeps them; mckpt convert to-dcp SRC DST keeps the names");
   }
 
  private:
@@ -220,6 +274,7 @@ class Release {
 
   const Store& store_;
   const ClassRules& rules_;
+  const Matchers& matchers_;
   std::span<const NamedTensor> model_;
   std::vector<std::string> names_;
 };
@@ -231,14 +286,13 @@ class Transforming {
 
   DiskTensors all(std::span<const NamedTensor> model) {
     bool on_disk = std::ranges::find(model, rules_.on_disk, &NamedTensor::name) != model.end();
-    const Release release(store_, rules_, model);
+    const Release release(store_, rules_, matchers_, model);
     std::string_view lacking;
-    // Names that the folder is known to have are judged by these.
-    if (!on_disk && options_.expected.empty()) lacking = release.first_lacking();
-    // The names of another release may be those of the folder, which every release loads.
+    // Where it is known which names the folder has, these judge the result.
+    if (!on_disk && options_.expected.empty()) lacking = release.lacking_in_memory();
+    // The names of another release may be the folder's, which every release loads.
     if (!lacking.empty()) {
-      lacking =
-          release.first_lacking([&](std::string_view name) { return first_on_disk(std::string(name)); });
+      lacking = release.lacking();
       on_disk = lacking.empty();
     }
     for (const NamedTensor& n : model) on_disk ? put(n.name, n.name, n.tensor) : add(n.name, n.tensor);
@@ -274,19 +328,6 @@ class Transforming {
     out_.renamed |= !keep && disk != name;
     std::span<const i64> dims = store_.dims(tensor);
     out_.tensors.push_back({keep ? name : std::move(disk), {dims.begin(), dims.end()}, {{tensor}}});
-  }
-
-  // The folder's name of a tensor, or of the first that it becomes.
-  std::string first_on_disk(const std::string& name) const {
-    for (const Matcher& m : matchers_.tensors)
-      if (const std::optional<Match> match = m.find(name))
-        return named(with_number(replaced(name, *match, std::string(m.transform.targets[0]))));
-    return named(name);
-  }
-
-  static std::string with_number(std::string target) {
-    if (std::size_t star = target.find('*'); star != target.npos) target.replace(star, 1, "0");
-    return target;
   }
 
   void collect(const Transform& t, const Match& match, const std::string& name, i64 tensor) {

@@ -1,5 +1,5 @@
 """The table of names is of one release of transformers. A checkpoint with the names that another release has in memory is
-refused by name, or keeps them where they are the folder's names of that release:
+refused by name, unless they are the folder's names of that release, too, or the table does the same to them:
 test_data/own_names/other_releases.json.xz has the names in memory, and what save_pretrained() of that release writes."""
 import json
 import lzma
@@ -11,7 +11,7 @@ from mckpt_tests.numbered_tensors import write_numbered_tensors
 from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA
 
-KEPT = {"4.57.3/AltCLIPModel", "4.57.3/ViTMSNForImageClassification"}
+RIGHT = {"4.57.3/AltCLIPModel", "4.57.3/ViTMSNForImageClassification", "4.57.3/VideoLlavaForConditionalGeneration"}
 # A name that the class always has in memory by the table, and the tensor that the checkpoint has in its place.
 REFUSED = {
     "4.57.3/ColPaliForRetrieval": ("vlm.language_model.norm.weight", "vlm.model.language_model.norm.weight"),
@@ -27,7 +27,7 @@ def config_of(folder, case, of):
 
 with lzma.open(os.path.join(DATA, "own_names", "other_releases.json.xz")) as file:
     cases = json.load(file)
-expect(set(cases) == KEPT | set(REFUSED), f"not asked for: {set(cases) ^ (KEPT | set(REFUSED))}")
+expect(set(cases) == RIGHT | set(REFUSED), f"not asked for: {set(cases) ^ (RIGHT | set(REFUSED))}")
 with tempfile.TemporaryDirectory(prefix="mckpt_releases_") as folder:
     os.chdir(folder)
     for number, (case, of) in enumerate(cases.items()):
@@ -58,4 +58,4 @@ with tempfile.TemporaryDirectory(prefix="mckpt_releases_") as folder:
     expect(done.returncode == 0, f"with the folder's names: {done.stderr[-600:]}")
     listed = {t["name"] for t in json.loads(run_mckpt("ls", "kept", "--json").stdout)["tensors"]}
     expect(listed == set(of["memory"]), f"with the folder's names: {sorted(listed ^ set(of['memory']))[:3]}")
-finish(16)
+finish(20)
