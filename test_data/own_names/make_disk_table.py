@@ -5,8 +5,8 @@ is its default, on no device. With --cases it also writes disk_transforms.json.x
 revert_weight_conversion() makes of small tensors of some of them.
 
 A class also gets names that all its models have in memory, by which a checkpoint is known to be of this release.
-What a config can leave out is not among them: each class is built again with every entry of its config that
-the model's code asks for in a decision changed, one after the other.
+A part that some config leaves out is not among them: each class is built again with every entry of its config
+that the model's code asks for in a decision changed, one after the other.
 
 usage: make_disk_table.py [--cases] [CLASSES.json]     CLASSES.json: keeps what was built, which takes half an hour
 """
@@ -116,7 +116,7 @@ def built(cls):
 
 
 def form(name):
-    """A name without the numbers of layers and experts, as lib/convert/own/disk_transforms.cc compares names."""
+    """A name without the numbers of layers and experts, as lib/convert/own/disk_release.cc compares names."""
     return re.sub(r"\d+", "0", name)
 
 
@@ -187,7 +187,7 @@ def variants(cls, config):
 
 
 def some_have(cls):
-    """The parameters of a model with few layers, and those of them that a model with another config lacks."""
+    """The parameters of a model with few layers, and the parameters among these that a model with another config lacks."""
     config = cls.config_class()
     try:
         shrink(config)
