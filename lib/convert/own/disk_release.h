@@ -1,6 +1,6 @@
-// The names of a model may be those of the release of transformers that the tables are made of. Other releases
-// have other names in memory, of which the transforms would turn some and leave others: no release has the
-// result.
+// A check of the release of transformers that a model's names in memory are of. The tables are of one
+// release. Others have other names in memory, of which the transforms would turn some and leave others: no
+// release has such a result.
 //
 //   5.24   model.layers.0.self_attn.q_proj.linear.weight    becomes  model.llm.layers.0.attn.wq_du.weight
 //   5.23   model.layers.0.self_attn.q_proj.weight           would be model.llm.layers.0.attn.q_proj.weight

@@ -1,5 +1,5 @@
-// At most one transform of tensors applies to a name, and then all of names, one after the other. Tensors that
-// one transform gives one name are its sources together.
+// At most one transform of tensors applies to a name, and then all of names, one after the other. Tensors
+// that one transform gives one name are its sources together.
 #include "convert/own/disk_transforms.h"
 
 #include <algorithm>
