@@ -4,9 +4,15 @@ whose model_type has no row in lib/convert/own/disk_rules.cc. Each class is buil
 is its default, on no device. With --cases it also writes disk_transforms.json.xz, what transformers' own
 revert_weight_conversion() makes of small tensors of some of them.
 
-usage: make_disk_table.py [--cases] [CLASSES.json]     CLASSES.json: keeps what was built, which takes a quarter of an hour
+A class also gets names that all its models have in memory, by which a checkpoint is known to be of this release.
+A part that some config leaves out is not among them: each class is built again with every entry of its config
+that the model's code asks for in a decision changed, one after the other.
+
+usage: make_disk_table.py [--cases] [CLASSES.json]     CLASSES.json: keeps what was built, which takes half an hour
 """
 import collections
+import contextlib
+import copy
 import functools
 import hashlib
 import importlib
@@ -18,6 +24,7 @@ import pathlib
 import re
 import signal
 import sys
+import time
 import types
 import warnings
 
@@ -35,6 +42,7 @@ OWN = HERE.parents[1] / "lib" / "convert" / "own"
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers", "depth", "num_decoder_layers",
           "num_encoder_layers", "n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
 STACKS = (".experts.gate_up_proj", ".experts.up_proj", ".experts.down_proj")  # as in lib/convert/own/disk_names.cc
+COUNT = re.compile("^(" + "|".join(LAYERS[:8]) + "|(num_)?(hidden_|encoder_|decoder_)?(layers?|blocks?)|depths?)$")  # none is not a model
 SIZES = [12, 4, 6]  # of small tensors
 HEADS = {"num_attention_heads": 3}
 CONFIG = {  # numbers that the steps use, for the tensors of these sizes
@@ -82,23 +90,122 @@ def shrink(config):
             shrink(value)
 
 
-def built(cls):
+@contextlib.contextmanager
+def limited(seconds):
     def late(*_):
         raise TimeoutError
     signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def built(cls):
     for small in (False, True):
         try:
-            signal.alarm(60)
-            config = cls.config_class()
-            if small:
-                shrink(config)
-            with torch.device("meta"):
+            with limited(60), torch.device("meta"):
+                config = cls.config_class()
+                if small:
+                    shrink(config)
                 return cls(config)
         except Exception as e:  # noqa: BLE001, classes refuse their own defaults in many ways
             print("not built:", cls.__name__, repr(e)[:90])
-        finally:
-            signal.alarm(0)
     return None
+
+
+def form(name):
+    """A name without the numbers of layers and experts, as lib/convert/own/disk_release.cc compares names."""
+    return re.sub(r"\d+", "0", name)
+
+
+def parameters(cls, config):
+    """Forms of the names of all parameters; None if the class refuses the config."""
+    try:
+        with limited(20), torch.device("meta"):
+            return {form(k) for k, _ in cls(config).named_parameters()}
+    except Exception:  # noqa: BLE001, as in built()
+        return None
+
+
+def parts_of(config):
+    """The config and those in it, each with the path to it."""
+    yield [], config
+    for key, value in vars(config).items():
+        if isinstance(value, transformers.PreTrainedConfig):
+            yield from (([key] + path, part) for path, part in parts_of(value))
+
+
+def decisive(cls, config):
+    """The entries of configs that lines of the models' code ask for in a decision, with the texts in these lines."""
+    modules = {cls.__module__}
+    for _, part in parts_of(config):
+        package = type(part).__module__.rsplit(".", 1)[0]
+        for file in pathlib.Path(sys.modules[type(part).__module__].__file__).parent.glob("modeling_*.py"):
+            modules.add(f"{package}.{file.stem}")
+    out = {}
+    for module in sorted(modules):
+        for line in inspect.getsource(importlib.import_module(module)).splitlines():
+            if not re.search(r"\b(if|else|range|or|and|not|in|getattr)\b|[=!]=|bias=|\b(is|has|use)_", line):
+                continue
+            for key in re.findall(r"\b\w*config\w*\.(\w+)", line) + re.findall(r'getattr\(\s*[\w.]*config\w*, "(\w+)"', line):
+                out.setdefault(key, set()).update(re.findall(r'"(\w+)"', line))
+    return out
+
+
+def other_values(key, value, texts):
+    if isinstance(value, bool):
+        return [not value]
+    if value is None:
+        return [True, 4]
+    if isinstance(value, int):
+        return [1, 2] if COUNT.search(key) else [None, 0, 1, 2]
+    if isinstance(value, float):
+        return [None, 0.0]
+    if isinstance(value, str):
+        return [None, *sorted(texts)]
+    if isinstance(value, (list, tuple)):
+        if COUNT.search(key):
+            return [[1] * len(value), [2] * len(value)]
+        kinds = set(value) | texts | {"full_attention", "sliding_attention", "linear_attention"} if value and isinstance(value[0], str) else {0, 1}
+        return [None, [], *([kind] * len(value) for kind in sorted(kinds, key=str))]
+    return [None]
+
+
+def variants(cls, config):
+    keys = decisive(cls, config)
+    for path, part in parts_of(config):
+        entries = [(k, v) for k, v in vars(part).items() if k in keys and not isinstance(v, transformers.PreTrainedConfig)]
+        for key, value in [(k, x) for k, v in entries for x in other_values(k, v, keys[k])] + [(k, None) for k, v in vars(part).items() if isinstance(v, transformers.PreTrainedConfig)]:
+            changed = copy.deepcopy(config)
+            try:
+                setattr(functools.reduce(getattr, path, changed), key, value)
+            except Exception:  # noqa: BLE001, as in built()
+                continue
+            yield changed
+
+
+def some_have(cls):
+    """The parameters of a model with few layers, and the parameters among these that a model with another config lacks."""
+    config = cls.config_class()
+    try:
+        shrink(config)
+    except Exception as e:  # noqa: BLE001, layers that have numbers of their own, for one
+        print("not shrunk:", cls.__name__, repr(e)[:90])
+        config = cls.config_class()
+    if (small := parameters(cls, config)) is None:
+        config = cls.config_class()
+        small = parameters(cls, config) or set()
+    left_out, end = set(), time.monotonic() + 120
+    for changed in variants(cls, config) if small else ():
+        if time.monotonic() > end:
+            print("not all configs tried:", cls.__name__)
+            return {"small": [], "left_out": []}  # then nothing is known to be in all
+        has = parameters(cls, changed)
+        if has:
+            left_out |= small - has
+    return {"small": sorted(small), "left_out": sorted(left_out)}
 
 
 def describe():
@@ -230,6 +337,37 @@ def changing(known):
             yield of["type"], name, [], ""  # stacks are the form in the folder, too
 
 
+def always(of, back, configs):
+    """The fewest names in memory that all models of the class have and by which every transform is seen that changes one, at
+    each place where it does. Names that the class has beside its base model are not among them: a head may be left out."""
+    names = [t for t in back if isinstance(t, WeightRenaming)]
+    tensors = [t for t in back if isinstance(t, WeightConverter)]
+    inside = of["prefix"] + "."
+    bare = lambda k: k.removeprefix(inside)  # noqa: E731
+    left_out = {bare(k) for entry in configs for k in entry["left_out"]}
+    all_have = {bare(k) for entry in configs for k in entry["small"]} - left_out
+    only_base = any(k.startswith(inside) for k in of["memory"])
+    seen = {}
+    for k in sorted(of["memory"], key=lambda k: (len(k), k)):
+        if bare(form(k)) not in all_have or only_base and not k.startswith(inside):
+            continue
+        disk, converter = apply_converters(k, tensors)
+        did = {(converter, form(os.path.commonprefix([k, disk])))} if converter else set()
+        disk = k if converter is None else disk
+        for number, t in enumerate(names):
+            before, disk = disk, apply_renamings(disk, [t])
+            if before != disk:
+                did.add((number, form(os.path.commonprefix([before, disk]))))
+        if form(disk) != form(k):
+            seen.setdefault(form(k), (k, did))
+    chosen, left = [], set().union(*(did for _, did in seen.values()))
+    while left:
+        k, did = max(seen.values(), key=lambda x: (len(x[1] & left), -len(x[0]), x[0]))
+        chosen.append(k)
+        left -= did
+    return sorted(chosen)
+
+
 class Arrays:
     """Constant arrays of the table, each once."""
 
@@ -246,12 +384,26 @@ class Arrays:
             out.write(f'constexpr {self.type_and_name}{i}[] = {{{", ".join(entries)}}};\n')
 
 
-def write_table(known):
+def tried_configs(described):
+    """By class what some_have() says, of those with transforms."""
+    out = described.setdefault("configs", {})
+    for _, name, back, _ in changing(described["out"]):
+        if back and (cls := class_of(name)).__name__ not in out:
+            out[cls.__name__] = some_have(cls)
+    return out
+
+
+def write_table(known, configs):
     rows, classes, lists = {}, [], {}
+    of_type = collections.defaultdict(list)
+    for model_type, name, back, _ in changing(known):
+        if back:
+            of_type[model_type].append(configs[name.split(" of ")[0]])
     for model_type, name, back, on_disk in changing(known):
         config = class_of(name).config_class()
-        classes.append((model_type, name, tuple(rows.setdefault(row_of(t, config), len(rows)) for t in back), on_disk))
-    for _, _, numbers, _ in classes:
+        numbers = tuple(rows.setdefault(row_of(t, config), len(rows)) for t in back)
+        classes.append((model_type, name, numbers, on_disk, always(known[name], back, of_type[model_type])))
+    for _, _, numbers, _, _ in classes:
         lists.setdefault(numbers, len(lists))
     words, alternatives_, steps = Arrays("std::string_view kT"), Arrays("Alternative kA"), Arrays("DiskStep kS")
     lines = []
@@ -260,8 +412,10 @@ def write_table(known):
         where = f"{quoted(scope[0])}, {quoted(scope[1])}, true" if scope else '"", "", false'
         more = f", {steps.name(texts)}" + (f", {offset}" if offset else "") if texts or offset else ""
         lines.append(f"    {{Transform::{kind}, {where}, {alternatives_.name([f'{{{n}, {quoted(p)}}}' for n, p in sources])}, {words.name([quoted(t) for t in targets])}{more}}},\n")
+    in_memory = [words.name([quoted(k) for k in names]) for *_, names in classes]
     with open(OWN / "disk_table.inc", "w") as out:
         out.write(f"// Made by test_data/own_names/make_disk_table.py from the tables of transformers {transformers.__version__}; not written by hand.\n")
+        out.write(f'constexpr std::string_view kTableRelease = "{transformers.__version__}";\n')
         for arrays in (words, alternatives_, steps):
             arrays.write(out)
         out.write("constexpr Transform kTransforms[] = {\n" + "".join(lines) + "};\n")
@@ -269,9 +423,9 @@ def write_table(known):
             if numbers:
                 out.write(f'constexpr u16 kL{i}[] = {{{", ".join(map(str, numbers))}}};\n')
         out.write("constexpr ClassRules kClasses[] = {\n")
-        for model_type, name, numbers, on_disk in classes:
+        for (model_type, name, numbers, on_disk, _), names in zip(classes, in_memory):
             transforms = f"kL{lists[numbers]}" if numbers else "{}"
-            out.write(f"    {{{quoted(model_type)}, {quoted(name.split(' of ')[0])}, {transforms}, {quoted(on_disk)}}},\n")
+            out.write(f"    {{{quoted(model_type)}, {quoted(name.split(' of ')[0])}, {transforms}, {quoted(on_disk)}, {names}}},\n")
         out.write("};\n")
     return classes
 
@@ -300,7 +454,7 @@ def layers_of_stacks(of):
 
 def write_cases(known, classes):
     cases, seen = {}, set()
-    for (model_type, name, _, _), layers_of in [(c, layers) for layers in (first_layers, layers_of_stacks) for c in classes]:
+    for (model_type, name, *_), layers_of in [(c, layers) for layers in (first_layers, layers_of_stacks) for c in classes]:
         transforms = transforms_of(name, known[name])
         state = small_tensors(known[name], layers_of(known[name]))
         config = class_of(name).config_class()
@@ -324,10 +478,11 @@ def main():
     words = [a for a in sys.argv[1:] if a != "--cases"]
     kept = pathlib.Path(words[0]) if words else None
     known = json.loads(kept.read_text()) if kept and kept.exists() else describe()
-    if kept and not kept.exists():
-        kept.write_text(json.dumps(known))
     add_other_types(known["out"])
-    classes = write_table(known["out"])
+    configs = tried_configs(known)
+    if kept:
+        kept.write_text(json.dumps(known))
+    classes = write_table(known["out"], configs)
     print(len(classes), "classes of", len({c[0] for c in classes}), "model types")
     if "--cases" in sys.argv:
         write_cases(known["out"], classes)

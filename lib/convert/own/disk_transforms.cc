@@ -1,16 +1,16 @@
-// A transform is looked for anywhere in a name; of its alternatives the one that begins first counts. At most
-// one transform of tensors applies to a name, and then all of names, one after the other. Tensors that one
-// transform gives one name are its sources together.
+// At most one transform of tensors applies to a name, and then all of names, one after the other. Tensors
+// that one transform gives one name are its sources together.
 #include "convert/own/disk_transforms.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <regex>
 #include <string>
 #include <vector>
 
+#include "convert/own/disk_matchers.h"
 #include "convert/own/disk_names.h"
+#include "convert/own/disk_release.h"
 #include "convert/own/disk_steps.h"
 #include "convert/own/names.h"
 #include "core/base/error.h"
@@ -19,124 +19,6 @@
 
 namespace mckpt::impl {
 namespace {
-
-struct Alternative {
-  int source;
-  std::string_view pattern;
-};
-struct Transform {
-  enum Kind : u8 {
-    kName,
-    kEach,    // names too: each source has its own target
-    kNumber,  // a name, and `offset` is added to the number in it
-    kItems,   // tensors, by `steps`
-  } kind;
-  std::string_view scope,
-      base;  // what the names of a part of the model begin with, also without the base's name
-  bool scoped;
-  std::span<const Alternative> sources;
-  std::span<const std::string_view> targets;
-  std::span<const DiskStep> steps = {};
-  i64 offset = 0;
-};
-struct ClassRules {
-  std::string_view model_type, name;
-  std::span<const u16> transforms;
-  std::string_view on_disk;  // a name that the folder has and no model has in memory; "": only tensors differ
-};
-#include "convert/own/disk_table.inc"
-
-// A longer name is none of a model, and would be deep in the machine of expressions.
-constexpr std::size_t kLongestName = 1000;
-
-struct Match {
-  int source = 0;
-  std::size_t at = 0;  // of the name, where the part begins in which was looked
-  std::string text, group;
-};
-
-class Matcher {
- public:
-  explicit Matcher(const Transform& of) : transform(of) {
-    for (const Alternative& a : of.sources)
-      sources_.emplace_back(a.source, std::regex(std::string(a.pattern), std::regex::ECMAScript));
-  }
-
-  std::optional<Match> find(const std::string& name) const {
-    if (name.size() > kLongestName) return std::nullopt;
-    std::size_t at = 0;
-    if (transform.scoped) {
-      const std::string whole = cat(transform.base, transform.scope);
-      if (name.starts_with(whole))
-        at = whole.size();
-      else if (name.starts_with(transform.scope))
-        at = transform.scope.size();
-      else
-        return std::nullopt;
-    }
-    const std::string part = name.substr(at);
-    std::optional<Match> best;
-    std::ptrdiff_t first = 0;
-    for (const auto& [source, pattern] : sources_)
-      if (std::smatch m; std::regex_search(part, m, pattern) && (!best || m.position(0) < first)) {
-        first = m.position(0);
-        best = Match{source, at, m.str(0), m.size() > 1 ? m.str(1) : ""};
-      }
-    return best;
-  }
-
-  const Transform& transform;
-
- private:
-  std::vector<std::pair<int, std::regex>> sources_;
-};
-
-// The name with the target in place of what was found. As in transformers it is the first place that has this
-// text, from the scope's begin on, which may be before the match.
-std::string replaced(const std::string& name, const Match& match, std::string target) {
-  if (std::size_t group = target.find("\\1"); group != target.npos) target.replace(group, 2, match.group);
-  const std::size_t at = match.text.empty() ? match.at : name.find(match.text, match.at);
-  std::string out = name;
-  return out.replace(at, match.text.size(), target);
-}
-
-// The name by a transform of names.
-std::string renamed(const std::string& name, Match match, const Transform& transform) {
-  std::size_t target = 0;
-  if (transform.kind == Transform::kEach) target = static_cast<std::size_t>(match.source);
-  if (transform.kind == Transform::kNumber && match.group.size() < 10)
-    match.group = cat(std::stoll(match.group) + transform.offset);
-  return replaced(name, match, std::string(transform.targets[target]));
-}
-
-const ClassRules* class_rules(std::string_view model_type, std::string_view architecture) {
-  const ClassRules* any = nullptr;
-  for (const ClassRules& c : kClasses) {
-    if (c.model_type != model_type) continue;
-    if (c.name == architecture) return &c;
-    const bool with_head = c.name.find("For") != c.name.npos;
-    if (!any || (with_head && any->name.find("For") == any->name.npos)) any = &c;
-  }
-  return any;
-}
-
-// The transforms of a class.
-struct Matchers {
-  std::vector<Matcher> tensors, names;
-
-  explicit Matchers(const ClassRules& rules) {
-    for (u16 t : rules.transforms) {
-      const Transform& transform = kTransforms[t];
-      (transform.kind == Transform::kItems ? tensors : names).emplace_back(transform);
-    }
-  }
-
-  std::string named(std::string name) const {
-    for (const Matcher& m : names)
-      if (const std::optional<Match> match = m.find(name)) name = renamed(name, *match, m.transform);
-    return name;
-  }
-};
 
 // Whether steps only divide a tensor: into rows of each matrix, into matrices, or into both.
 bool divides(std::span<const DiskStep> steps) {
@@ -150,22 +32,32 @@ bool divides(std::span<const DiskStep> steps) {
 
 class Transforming {
  public:
-  Transforming(const Store& store, const ClassRules& rules, const OwnNamesOptions& options)
+  Transforming(const Store& store, const DiskClass& rules, const OwnNamesOptions& options)
       : store_(store), rules_(rules), options_(options), matchers_(rules) {}
 
   DiskTensors all(std::span<const NamedTensor> model) {
-    const bool on_disk = std::ranges::find(model, rules_.on_disk, &NamedTensor::name) != model.end();
+    bool on_disk = std::ranges::find(model, rules_.on_disk, &NamedTensor::name) != model.end();
+    const DiskRelease release(store_, rules_, matchers_, model);
+    std::string_view lacking;
+    // Where it is known which names the folder has, these judge the result.
+    if (!on_disk && options_.expected.empty()) lacking = release.lacking_in_memory();
+    // The names of another release may be the folder's, which every release loads.
+    if (!lacking.empty()) {
+      lacking = release.lacking();
+      on_disk = lacking.empty();
+    }
     for (const NamedTensor& n : model) on_disk ? put(n.name, n.name, n.tensor) : add(n.name, n.tensor);
     for (const Group& group : groups_) transform(group);
+    if (!lacking.empty()) release.refuse(lacking);
     return std::move(out_);
   }
 
  private:
   // Tensors that one transform takes together.
   struct Group {
-    const Transform* transform;
+    const DiskTransform* transform;
     std::string name;  // in memory, of the first
-    Match match;
+    DiskMatch match;
     std::vector<std::pair<int, i64>> tensors;  // by source
   };
 
@@ -177,8 +69,9 @@ class Transforming {
   }
 
   void add(const std::string& name, i64 tensor) {
-    for (const Matcher& m : matchers_.tensors)
-      if (const std::optional<Match> match = m.find(name)) return collect(m.transform, *match, name, tensor);
+    for (const DiskMatcher& m : matchers_.tensors)
+      if (const std::optional<DiskMatch> match = m.find(name))
+        return collect(m.transform, *match, name, tensor);
     put(name, named(name), tensor);
   }
 
@@ -189,11 +82,9 @@ class Transforming {
     out_.tensors.push_back({keep ? name : std::move(disk), {dims.begin(), dims.end()}, {{tensor}}});
   }
 
-  void collect(const Transform& t, const Match& match, const std::string& name, i64 tensor) {
+  void collect(const DiskTransform& t, const DiskMatch& match, const std::string& name, i64 tensor) {
     const std::string together = replaced(name, match, std::string(t.targets[0]));
-    std::string first = together;
-    if (std::size_t star = first.find('*'); star != first.npos) first.replace(star, 1, "0");
-    if ((options_.stacks && is_stack(name)) || kept(name, named(std::move(first))))
+    if ((options_.stacks && is_stack(name)) || kept(name, named(with_number(together))))
       return put(name, name, tensor);
     auto [at, is_new] = group_of_.try_emplace(together, groups_.size());
     if (is_new) groups_.push_back({&t, name, match, {}});
@@ -203,7 +94,7 @@ class Transforming {
   // A class makes one tensor of all its parts. One that is missing would leave rows out that nobody asks for.
   void check_parts(const Group& group) const {
     std::map<int, i64> counts;
-    for (const Alternative& a : group.transform->sources) counts[a.source];
+    for (const DiskAlternative& a : group.transform->sources) counts[a.source];
     for (auto [source, tensor] : group.tensors) counts[source]++;
     i64 most = 0;
     for (auto [source, count] : counts) most = std::max(most, count);
@@ -214,15 +105,15 @@ class Transforming {
             "a tensor of the model's folder consists of several of the model's, and not all are there")
             .file(store_.root())
             .tensor(group.name)
-            .expected(cat(most, " of '",
-                          std::ranges::find(group.transform->sources, source, &Alternative::source)->pattern,
-                          "'"))
+            .expected(cat(
+                most, " of '",
+                std::ranges::find(group.transform->sources, source, &DiskAlternative::source)->pattern, "'"))
             .found(count);
   }
 
   void transform(const Group& group) {
     check_parts(group);
-    const Transform& t = *group.transform;
+    const DiskTransform& t = *group.transform;
     StepInput input{{}, t.targets, options_.config_numbers, kMostModelTensors - std::ssize(out_.tensors)};
     std::vector<std::pair<int, i64>> parts = group.tensors;
     std::ranges::stable_sort(parts, {}, &std::pair<int, i64>::first);
@@ -230,7 +121,7 @@ class Transforming {
     try {
       for (auto [source, tensor] : parts) {
         if (store_.dims(tensor).empty()) throw Error(Code::kSourceShape, "the tensor is a scalar");
-        auto pattern = std::ranges::find(t.sources, source, &Alternative::source)->pattern;
+        auto pattern = std::ranges::find(t.sources, source, &DiskAlternative::source)->pattern;
         input.tensors.push_back({std::string(pattern), BoxedTensor::whole(store_, tensor)});
       }
       for (StepTensor& made : apply_steps(std::move(input), t.steps)) {
@@ -250,9 +141,9 @@ class Transforming {
   }
 
   const Store& store_;
-  const ClassRules& rules_;
+  const DiskClass& rules_;
   const OwnNamesOptions& options_;
-  const Matchers matchers_;
+  const DiskMatchers matchers_;
   std::vector<Group> groups_;
   std::map<std::string, std::size_t> group_of_;
   DiskTensors out_;
@@ -264,23 +155,23 @@ constexpr std::string_view kAnyExpert = "987654321";
 }  // namespace
 
 struct DiskPlaces::Rules {
-  Matchers matchers;
+  DiskMatchers matchers;
 };
 
 DiskPlaces::DiskPlaces(std::string_view model_type, std::string_view architecture)
-    : rules_(new Rules{Matchers(*class_rules(model_type, architecture))}) {}
+    : rules_(new Rules{DiskMatchers(*disk_class(model_type, architecture))}) {}
 
 DiskPlaces::~DiskPlaces() = default;
 
 DiskPlace DiskPlaces::of(std::string_view wanted) const {
   const std::string name(wanted);
-  const Matchers& matchers = rules_->matchers;
-  for (const Matcher& m : matchers.tensors) {
-    const std::optional<Match> match = m.find(name);
+  const DiskMatchers& matchers = rules_->matchers;
+  for (const DiskMatcher& m : matchers.tensors) {
+    const std::optional<DiskMatch> match = m.find(name);
     if (!match) continue;
-    const Transform& t = m.transform;
-    const bool alone =
-        std::ranges::all_of(t.sources, [&](const Alternative& a) { return a.source == t.sources[0].source; });
+    const DiskTransform& t = m.transform;
+    const bool alone = std::ranges::all_of(
+        t.sources, [&](const DiskAlternative& a) { return a.source == t.sources[0].source; });
     const bool same =
         std::ranges::all_of(t.steps, [](const DiskStep& s) { return s.kind == StepKind::kSame; });
     if (!alone || (!same && !divides(t.steps))) return {{}, true};
@@ -299,13 +190,13 @@ DiskPlace DiskPlaces::of(std::string_view wanted) const {
 }
 
 bool has_disk_transforms(std::string_view model_type, std::string_view architecture) {
-  return class_rules(model_type, architecture) != nullptr;
+  return disk_class(model_type, architecture) != nullptr;
 }
 
 DiskTensors transformed_tensors(const Store& store, std::span<const NamedTensor> model,
                                 std::string_view model_type, std::string_view architecture,
                                 const OwnNamesOptions& options) {
-  return Transforming(store, *class_rules(model_type, architecture), options).all(model);
+  return Transforming(store, *disk_class(model_type, architecture), options).all(model);
 }
 
 }  // namespace mckpt::impl

@@ -26,7 +26,8 @@ class Store;
 bool has_disk_transforms(std::string_view model_type, std::string_view architecture);
 
 // pre: has_disk_transforms(). Throws kUnknownModel for a tensor that transformers rearranges in a way that is
-// not computed here; kSourceShape if a tensor cannot be divided.
+// not computed here, and for names that another release of transformers has in memory, unless its folder has
+// them too; kSourceShape if a tensor cannot be divided.
 DiskTensors transformed_tensors(const Store& store, std::span<const NamedTensor> model,
                                 std::string_view model_type, std::string_view architecture,
                                 const OwnNamesOptions& options);

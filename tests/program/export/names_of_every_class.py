@@ -7,27 +7,12 @@ import json
 import lzma
 import os
 import shutil
-import struct
 import tempfile
 
 from mckpt_tests.checks import expect, finish
+from mckpt_tests.numbered_tensors import write_numbered_tensors
 from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA
-
-
-def write_tensors(path, shapes):
-    """The numbers of make_disk_table.py: 0, 1, ... from 2,000 times the number of the tensor on."""
-    header, data = {}, b""
-    for number, (name, shape) in enumerate(shapes.items()):
-        count = 1
-        for d in shape:
-            count *= d
-        values = struct.pack(f"<{count}f", *(2000 * number + i for i in range(count)))
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
-        data += values
-    text = json.dumps(header).encode()
-    with open(path, "wb") as out:
-        out.write(struct.pack("<Q", len(text)) + text + data)
 
 
 def export(case, shapes, config):
@@ -35,7 +20,7 @@ def export(case, shapes, config):
     shutil.rmtree(case.replace("/", "."), ignore_errors=True)
     os.mkdir(case.replace("/", "."))
     os.chdir(case.replace("/", "."))
-    write_tensors("in.safetensors", shapes)
+    write_numbered_tensors("in.safetensors", shapes)
     os.mkdir("config")
     with open("config/config.json", "w") as out:
         json.dump({"model_type": model_type, "architectures": [name], **config}, out)

@@ -30,8 +30,8 @@ std::string name_of_rank(std::string_view file, i64 rank);
 // pytorch_model-00001-of-00002.bin -> 2; -1 for a file of another name.
 i64 shard_count(std::string_view file);
 
-// Whether transformers takes a file of this path for a model, or a part of it, by its name: pytorch_model.bin,
-// or a shard.
+// Whether transformers takes a file of this path for a model, or a part of it, by its name: pytorch_model.bin
+// and its shards.
 bool is_pytorch_model(std::string_view path);
 
 }  // namespace mckpt::impl
