@@ -24,6 +24,7 @@
 #include "io/file/open_options.h"
 #include "io/store/soundness.h"
 #include "io/store/store.h"
+#include "io/store/summary.h"
 #include "tools/answers/inspect/holders.h"
 #include "tools/answers/inspect/json.h"
 #include "tools/answers/inspect/objects.h"
@@ -48,16 +49,23 @@ struct Options {
   std::optional<std::string> map;
 };
 
+// A checkpoint with the parameters of its quantised tensors.
+struct Described {
+  std::unique_ptr<Store> store;
+  PackedParameters packed;
+};
+
 // Opens the checkpoint, with facts that say which of its modules are quantised and how, and that no family
-// has its type.
-std::unique_ptr<Store> open_described(const std::string& path, const CommandLine& line) {
+// has its type. Quantised tensors are recognised once, for facts and parameters: all names are looked at, and
+// the config is read.
+Described open_described(const std::string& path, const CommandLine& line) {
   OpenOptions opening = line.opening();
   opening.two_models = TwoModels::kFindingUnread;
-  std::unique_ptr<Store> store = open_store(path, opening);
-  add_quantized_fact(*store);
-  add_family_fact(*store);
-  add_config_fact(*store);
-  return store;
+  Described out{open_store(path, opening), {}};
+  out.packed = add_quantized_facts(*out.store);
+  add_family_fact(*out.store);
+  add_config_fact(*out.store);
+  return out;
 }
 
 // For a type that no family has, the command that goes on.
@@ -70,20 +78,22 @@ void note_way_on(const CommandLine& line, const Store& store, const std::string&
 // All checkpoints are opened before anything is printed.
 Exit write_json(Output& out, const CommandLine& line, const Options& options) {
   EachPath each(line.flags(), options.paths.size() > 1);
-  std::vector<std::unique_ptr<Store>> stores(options.paths.size());
+  std::vector<Described> opened(options.paths.size());
   std::vector<std::optional<Error>> errors;
-  for (std::size_t i = 0; i < stores.size(); i++)
+  for (std::size_t i = 0; i < opened.size(); i++)
     errors.push_back(
-        each.attempt(options.paths[i], [&] { stores[i] = open_described(options.paths[i], line); }));
+        each.attempt(options.paths[i], [&] { opened[i] = open_described(options.paths[i], line); }));
   AnswerJson json(out);
-  bool all_sound = std::ranges::all_of(stores, [](const auto& s) { return s && is_sound(*s); });
-  CheckpointAnswers answers(json, "inspect", all_sound, stores.size() > 1 && !line.flags().jsonl);
-  for (std::size_t i = 0; i < stores.size(); i++) {
-    answers.begin(stores[i] && is_sound(*stores[i]), options.paths[i]);
+  const auto sound = [](const Described& d) { return d.store && is_sound(*d.store); };
+  const bool all_sound = std::ranges::all_of(opened, sound);
+  CheckpointAnswers answers(json, "inspect", all_sound, opened.size() > 1 && !line.flags().jsonl);
+  for (std::size_t i = 0; i < opened.size(); i++) {
+    answers.begin(sound(opened[i]), options.paths[i]);
     if (errors[i])
       write_path_error(json, *errors[i]);
     else
-      write_checkpoint_json(json, *stores[i], options.paths[i], options.args, options.groups);
+      write_checkpoint_json(json, *opened[i].store, opened[i].packed, options.paths[i], options.args,
+                            options.groups);
     answers.end();
   }
   answers.end_all();
@@ -92,11 +102,12 @@ Exit write_json(Output& out, const CommandLine& line, const Options& options) {
 }
 
 // The card of one checkpoint, and below it the map, the objects or the tree.
-void write_text(Output& out, const Store& store, const std::string& path, const Options& options,
+void write_text(Output& out, const Described& described, const std::string& path, const Options& options,
                 bool verbose) {
+  const Store& store = *described.store;
   const std::optional<ShardFacts> shard = shard_facts(store);
   const std::optional<PackedBy> packing = packed_by(store);
-  write_card(out, store, path, {shard ? &*shard : nullptr, packing ? &*packing : nullptr});
+  write_card(out, store, described.packed, path, {shard ? &*shard : nullptr, packing ? &*packing : nullptr});
   if (options.map) {
     TensorChoice choice{*options.map, false};
     write_holders(out, store, choice.choose(store), shard ? &*shard : nullptr);
@@ -183,13 +194,13 @@ Exit inspect_command(CommandLine& line) {
   EachPath each(line.flags(), options.paths.size() > 1);
   for (const std::string& path : options.paths)
     each.attempt(path, [&] {
-      std::unique_ptr<Store> store = open_described(path, line);
+      const Described described = open_described(path, line);
       if (Output::has_written()) out.line("");
-      write_text(out, *store, path, options, line.flags().verbose > 0);
-      note_way_on(line, *store, path);
+      write_text(out, described, path, options, line.flags().verbose > 0);
+      note_way_on(line, *described.store, path);
       check_unchanged(line.opening());
       out.flush();
-      each.ended(report_findings(line.flags(), *store));
+      each.ended(report_findings(line.flags(), *described.store));
     });
   return each.exit();
 }

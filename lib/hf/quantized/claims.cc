@@ -7,7 +7,6 @@
 
 #include "core/base/text.h"
 #include "core/quantized/layout.h"
-#include "hf/quantized/config.h"
 #include "hf/quantized/parts.h"
 
 namespace mckpt::impl {
@@ -110,6 +109,10 @@ std::string contradicted_claim(const QuantConfig& config, const QuantLayout& lay
     if (first.empty()) first = claim;
   }
   return first;
+}
+
+bool may_be_in(const QuantConfig::Weights& group, const QuantLayout& layout) {
+  return contradicted_by(group, layout).empty();
 }
 
 }  // namespace mckpt::impl

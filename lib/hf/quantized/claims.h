@@ -11,13 +11,16 @@
 
 #include <string>
 
+#include "hf/quantized/config.h"
+
 namespace mckpt::impl {
 
-struct QuantConfig;
 struct QuantLayout;
 
 // The claim of the config where the tensor's layout is another ("strategy tensor"), or "" if nothing
 // contradicts it.
 std::string contradicted_claim(const QuantConfig& config, const QuantLayout& layout);
+// Whether the layout contradicts no claim of the group, so that the tensor may be in it.
+bool may_be_in(const QuantConfig::Weights& group, const QuantLayout& layout);
 
 }  // namespace mckpt::impl

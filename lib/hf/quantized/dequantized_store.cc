@@ -204,15 +204,7 @@ QuantizedModel recognised(const Store& store) {
 
 }  // namespace
 
-PackedParameters packed_parameters(const Store& store) {
-  PackedParameters out;
-  const QuantizedModel model = recognised(store);
-  for (const QuantizedTensor& q : model.tensors) out.emplace(store.name(q.codes), Shape(q.dims).items());
-  for (i64 t : model.beside) out.emplace(store.name(t), kBesideCodes);
-  return out;
-}
-
-void add_quantized_fact(Store& store) {
+PackedParameters add_quantized_facts(Store& store) {
   const QuantizedModel model = recognised(store);
   if (!model.tensors.empty()) store.add_fact("quantized modules", quantized_text(store, model));
   // A config that has a preset, or a number in a string, says it in other words.
@@ -220,6 +212,10 @@ void add_quantized_fact(Store& store) {
   const auto& facts = store.facts();
   const bool known = std::ranges::any_of(facts, [&](const auto& fact) { return fact.first == kBits; });
   if (const i64 bits = packed_bits_of(model); bits > 0 && !known) store.add_fact(kBits, cat(bits));
+  PackedParameters out;
+  for (const QuantizedTensor& q : model.tensors) out.emplace(store.name(q.codes), Shape(q.dims).items());
+  for (i64 t : model.beside) out.emplace(store.name(t), std::nullopt);
+  return out;
 }
 
 const DequantizedStore* dequantized_view(const Store& store) {

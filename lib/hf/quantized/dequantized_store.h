@@ -103,13 +103,11 @@ std::unique_ptr<Store> open_values(const std::string& path, const OpenOptions& o
 // tensors are names of codes and scales that no view decodes; otherwise nothing.
 std::optional<Error> undecoded_codes(const Store& store);
 
-// The numbers of parameters of all tensors of codes of a store of safetensors, as the values have them, and
-// what is beside codes; of codes that are not decoded, nothing.
-PackedParameters packed_parameters(const Store& store);
-
 // Adds the fact "quantized modules" with that text to a store of safetensors, if any of its tensors is
-// quantised, and "packed bits" if no config gives it as a number.
-void add_quantized_fact(Store& store);
+// quantised, and "packed bits" if no config gives it as a number. Returns the numbers of parameters of all
+// tensors of codes, as the values have them, and the tensors beside codes; codes that are not decoded are
+// left out.
+PackedParameters add_quantized_facts(Store& store);
 
 // The view that a store is; null for any other store.
 const DequantizedStore* dequantized_view(const Store& store);

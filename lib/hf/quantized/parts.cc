@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/one_of.h"
 #include "core/items/shape.h"
+#include "hf/quantized/claims.h"
 #include "io/store/store.h"
 
 namespace mckpt::impl {
@@ -76,6 +77,22 @@ void PartFinder::set_groups(QuantizedTensor& q, i64 columns) const {
   expect_grid(q, cat("one scale for ", columns, " codes of a row"));
 }
 
+namespace {
+
+// The places where the config lacks an order of groups for such codes, or "". All releases of
+// compressed-tensors leave the numbers of groups out unless the config group of the module has the order;
+// which modules a config group is for is not read, so all that the codes fit must have it.
+std::string missing_order(const std::vector<QuantConfig::Weights>& groups, const QuantLayout& layout) {
+  if (std::ranges::none_of(groups, &QuantConfig::Weights::ordered_by_group)) return "no such setting";
+  i64 fit = 0, without = 0;
+  for (const QuantConfig::Weights& w : groups)
+    if (may_be_in(w, layout)) fit++, without += !w.ordered_by_group;
+  if (without == 0) return "";
+  return cat("no such setting in ", without, " of ", fit, " config_groups that these codes fit");
+}
+
+}  // namespace
+
 void set_group_tensor(const PartFinder& parts, QuantizedTensor& q) {
   const i64 t = parts.find(cat(q.name, "_g_idx"));
   if (t < 0) return;
@@ -89,11 +106,10 @@ void set_group_tensor(const PartFinder& parts, QuantizedTensor& q) {
     parts.misfit(t, "columns are in groups, and scales are not", "scales of groups of a row", scheme_text(l));
   parts.expect_dtype(t, {DType::kI32});
   parts.expect_dims(t, {l.columns}, "the group of each column");
-  // All releases of compressed-tensors leave the numbers out unless a group of the config says it.
-  const QuantConfig* config = parts.config();
-  if (config && std::ranges::none_of(config->weights, &QuantConfig::Weights::ordered_by_group))
-    parts.misfit(t, "columns have numbers of groups, and the config does not declare them",
-                 "actorder group in quantization_config", "no such setting");
+  if (const QuantConfig* config = parts.config())
+    if (const std::string missing = missing_order(config->weights, l); !missing.empty())
+      parts.misfit(t, "columns have numbers of groups, and the config does not declare them",
+                   "actorder group in quantization_config", missing);
   q.groups = t;
 }
 

@@ -77,8 +77,8 @@ bool set_block(const PartFinder& parts, QuantizedTensor& q);
 void set_zero_point_bytes(const PartFinder& parts, QuantizedTensor& q);
 
 // Sets the tensor NAME_g_idx, which has the group of each column, if there is one. Throws kQuantMisfit if the
-// config does not declare such groups, or the scales are none of groups; kQuantized for codes whose
-// groups compressed-tensors itself never reorders.
+// config does not declare such groups, or not in all of its groups that the codes fit, or the scales are none
+// of groups; kQuantized for codes whose groups compressed-tensors itself never reorders.
 void set_group_tensor(const PartFinder& parts, QuantizedTensor& q);
 
 // For a packed weight whose scales are exponents: whether its codes have six bits, as the shape of the scales

@@ -29,9 +29,13 @@ StoreSummary summarize(const Store& store, const PackedParameters& packed) {
     i64 counted = items;
     if (part == StatePart::kModel) {
       const auto known = packed.find(store.name(t));
-      counted = known == packed.end() ? parts.parameters(t) : known->second;
+      if (known == packed.end())
+        counted = parts.parameters(t);
+      else if (known->second)
+        counted = *known->second;
+      else
+        part = StatePart::kOther;
     }
-    if (counted == kBesideCodes) part = StatePart::kOther, counted = items;
     s.parts[static_cast<std::size_t>(part)].add(counted, bytes);
     types[static_cast<std::size_t>(dtype)].add(items, bytes);
   }

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,10 +39,9 @@ struct StoreSummary {
   const Amount& part(StatePart p) const { return parts[static_cast<std::size_t>(p)]; }
 };
 
-// The numbers of parameters of quantised tensors by their names, from who decodes them. kBesideCodes: the
-// tensor has none, and belongs to codes, as a scale.
-using PackedParameters = std::map<std::string, i64, std::less<>>;
-inline constexpr i64 kBesideCodes = -1;
+// The numbers of parameters of quantised tensors by their names, from who decodes them. Nothing: the tensor
+// has no parameters, and belongs to codes, as a scale.
+using PackedParameters = std::map<std::string, std::optional<i64>, std::less<>>;
 
 // Throws kSizeOverflow if the declared sizes add up to more than 63 bits.
 StoreSummary summarize(const Store& store, const PackedParameters& packed = {});

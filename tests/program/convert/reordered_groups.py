@@ -122,8 +122,17 @@ for name, value in (("null", None), ("weight", "weight"), ("false", False)):
     other = changed(name, source, config=lambda c, v=value: weights(c).update(actorder=v))
     refused(other, 1, "columns have numbers of groups, and the config does not declare them", "actorder group in quantization_config")
 refused(changed("absent", source, config=lambda c: weights(c).pop("actorder")), 1, "columns have numbers of groups")
+# Releases leave them out for modules of a group without the order; which modules a group is for is not read.
+groups = lambda config: config["quantization_config"]["config_groups"]
+other_group = lambda config, more: groups(config).update(group_1=groups(config)["group_0"] | {"weights": weights(config) | {"actorder": None, **more}})
+some = changed("some_ordered", source, config=lambda c: other_group(c, {}))
+refused(some, 1, "columns have numbers of groups, and the config does not declare them", "no such setting in 1 of 2 config_groups that these codes fit")
+# ... and a group that the codes do not fit is of other modules.
+others = changed("others", source, config=lambda c: other_group(c, {"num_bits": 8}))
+run(0, "verify", others, words=WARNING)
+run(0, "verify", path("int4"), "--against", others, words=("equal",))
 # A file alone says it by its names.
 os.makedirs(path("alone"))
 shutil.copy(os.path.join(ORDERED, "bytes_zeros", "model.safetensors"), path("alone", "model.safetensors"))
 run(1, "diff", path("alone", "model.safetensors"), path("bytes_zeros"), words=("no value differs",))
-finish(455)
+finish(483)

@@ -9,13 +9,11 @@
 #include "convert/open/shard_facts.h"
 #include "core/items/dtype.h"
 #include "hf/adapter/adapted_store.h"
-#include "hf/quantized/dequantized_store.h"
 #include "io/json/json_writer.h"
 #include "io/store/format.h"
 #include "io/store/lone_shard.h"
 #include "io/store/open/beside.h"
 #include "io/store/store.h"
-#include "io/store/summary.h"
 #include "tools/answers/inspect/objects.h"
 #include "tools/answers/inspect/optimizer_groups.h"
 #include "tools/render/findings.h"
@@ -34,9 +32,9 @@ void write_amount(JsonWriter& json, const Amount& a) {
 
 }  // namespace
 
-void write_checkpoint_json(JsonWriter& json, const Store& store, const std::string& path, bool values,
-                           bool groups) {
-  StoreSummary s = summarize(*local_view(store), packed_parameters(store));
+void write_checkpoint_json(JsonWriter& json, const Store& store, const PackedParameters& packed,
+                           const std::string& path, bool values, bool groups) {
+  StoreSummary s = summarize(*local_view(store), packed);
   const bool copies = has_rank_copies(store);
   const std::optional<i64> once = copies ? parameters_of_ranks(store) : std::nullopt;
   json.field("root", store.root()).field("format", format_text(store.format()));

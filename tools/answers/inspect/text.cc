@@ -21,12 +21,10 @@
 #include "core/items/dtype.h"
 #include "core/items/shape.h"
 #include "hf/adapter/adapted_store.h"
-#include "hf/quantized/dequantized_store.h"
 #include "io/choice/name_tree.h"
 #include "io/store/lone_shard.h"
 #include "io/store/open/beside.h"
 #include "io/store/store.h"
-#include "io/store/summary.h"
 #include "tools/answers/inspect/shard.h"
 #include "tools/render/output.h"
 #include "tools/render/text_table.h"
@@ -228,9 +226,10 @@ std::string human_count(i64 n) {
   return cat(text, " (", with_commas(n), ")");
 }
 
-void write_card(Output& out, const Store& store, const std::string& path, const About& about) {
+void write_card(Output& out, const Store& store, const PackedParameters& packed, const std::string& path,
+                const About& about) {
   const std::unique_ptr<Store> local = local_view(store);
-  StoreSummary summary = summarize(*local, packed_parameters(store));
+  StoreSummary summary = summarize(*local, packed);
   out.line(out.styled(Style::kBold, first_line(store, path)));
   out.line(format_line(store));
   std::vector<std::string> beside;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/int.h"
+#include "io/store/summary.h"
 
 namespace mckpt::impl {
 
@@ -19,8 +20,9 @@ struct About {
   const PackedBy* packing = nullptr;  // of a save of Megatron-FSDP
 };
 
-// The format, the parts and what is not a tensor.
-void write_card(Output& out, const Store& store, const std::string& path, const About& about);
+// The format, the parts and what is not a tensor. `packed`: the parameters of its quantised tensors.
+void write_card(Output& out, const Store& store, const PackedParameters& packed, const std::string& path,
+                const About& about);
 
 // The tree of all tensors, layers that are alike folded; `whole`: unfolded, and however long it is.
 // `objects`: the names of what is not a tensor below it.

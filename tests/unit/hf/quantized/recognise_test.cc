@@ -479,6 +479,43 @@ TEST(Recognise, RefusesSettingsThatExcludeEachOther) {
   EXPECT_NE(flat.findings[0].message.find("expected [30, 1]"), std::string::npos) << flat.findings[0].message;
 }
 
+// Nothing says which of the groups is the module's, so all that fit its codes must have the order.
+TEST(Recognise, RefusesNumbersOfGroupsThatAFittingGroupOfTheConfigDoesNotHave) {
+  using D = DType;
+  const std::vector<MadePart> tensors = {{"w.weight_packed", D::kI32, {6, 8}},
+                                         {"w.weight_scale", D::kBF16, {6, 2}},
+                                         {"w.weight_shape", D::kI64, {2}, words(6, 64)},
+                                         {"w.weight_g_idx", D::kI32, {64}}};
+  const std::string ints = R"("num_bits": 4, "type": "int", "strategy": "group", "group_size": 32)";
+  const std::string ordered = cat(ints, R"(, "actorder": "group")");
+  const std::string others = R"("num_bits": 8, "type": "float", "strategy": "channel")";
+  const std::pair<std::vector<std::string>, std::string_view> cases[] = {
+      {{ordered}, ""},
+      {{ordered, ordered}, ""},
+      {{ordered, others}, ""},
+      {{others, ordered}, ""},
+      {{ints}, "no such setting"},
+      {{ordered, ints}, "no such setting in 1 of 2 config_groups that these codes fit"},
+      {{ints, others, ordered}, "no such setting in 1 of 2 config_groups that these codes fit"},
+      {{R"("num_bits": 4)", ordered}, "no such setting in 1 of 2 config_groups that these codes fit"},
+  };
+  for (const auto& [groups, found] : cases) {
+    std::string config;
+    for (std::size_t g = 0; g < groups.size(); g++)
+      config += cat(g ? ", " : "", "\"group_", g, R"(": {"weights": {)", groups[g], "}}");
+    config = cat(R"({"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {)",
+                 config, "}}}");
+    const QuantizedModel model = recognised(tensors, config);
+    const auto fault = std::ranges::find(model.findings, false, &Finding::warning);
+    ASSERT_EQ(fault == model.findings.end(), found.empty()) << config;
+    if (found.empty()) continue;
+    EXPECT_EQ(std::tuple(fault->code, fault->tensor),
+              std::tuple(Code::kQuantMisfit, std::string("w.weight_g_idx")));
+    EXPECT_NE(fault->message.find("the config does not declare them"), std::string::npos) << fault->message;
+    EXPECT_TRUE(fault->message.ends_with(cat("found ", found))) << fault->message;
+  }
+}
+
 // Without a config.json the names decide alone.
 TEST(Recognise, RefusesQuantisedTensorsThatAConfigDoesNotDeclare) {
   const std::vector<MadePart> tensors = {{"w.weight", DType::kF8E4M3, {300, 130}},

@@ -115,6 +115,9 @@ TEST(StatePart, CountsValuesOfEveryWidth) {
     // Who decodes the values knows better.
     EXPECT_EQ(summarize(store, {{"b.qweight", 155 * 3}, {"b.scales", 9}}).part(StatePart::kModel).items,
               155 * 3);
+    StoreSummary beside = summarize(store, {{"b.qweight", std::nullopt}, {"b.scales", 9}});
+    EXPECT_EQ(beside.part(StatePart::kModel).tensors, 0);
+    EXPECT_EQ(beside.part(StatePart::kOther).items, 160 * bits / 32 * 3 + 3);
   }
 }
 
