@@ -1,7 +1,7 @@
 """Entries of config.json that are wrong by themselves, beside transformers' own Qwen3-MoE: where its class refuses an entry, or computes
 no finite numbers, mckpt refuses the config or warns; what it computes with is read without a word, but for the few entries with
-which no model can be meant. The class of every family is asked for entries that are null: mckpt warns where it refuses them, and
-nowhere else. All activations and ways of rotary embeddings that transformers knows are known to mckpt.
+which no model can be meant. The class of every family is asked for every spelling of entries that are null: mckpt warns where it
+refuses them, and nowhere else. All activations and ways of rotary embeddings that transformers knows are known to mckpt.
 """
 
 from mckpt_tests.checks import expect, finish, in_parallel, need
@@ -111,18 +111,18 @@ def class_takes(config, key):
 
 
 def nulls_of(config):
-    """The config with each of its class's entries null, where it has no other spelling of it."""
-    found = config_of_class(config)
-    fields = set(found.get_text_config().to_dict()) | {"rope_theta"}
+    """The config with each spelling of each entry null, and no other spelling of it: one that the class does not have, too. A class
+    that refuses the config without the entry says nothing of the spellings."""
     for spellings in SPELLINGS:
-        for key in fields.intersection(spellings):
-            changed = copy.deepcopy(config)
-            language = language_of(changed)
-            for other in ("rope_parameters", "rope_scaling") * (key == "rope_theta"):
-                language.pop(other, None)
-            language[key] = None
-            if all(language.get(other) is None for other in spellings):
-                yield changed, key
+        less = copy.deepcopy(config)
+        language = language_of(less)
+        for other in spellings + ("rope_parameters", "rope_scaling") * (spellings == ("rope_theta",)):
+            language.pop(other, None)
+        asked = spellings if class_takes(less, spellings[0]) else spellings[:1]
+        for key in asked:
+            changed = copy.deepcopy(less)
+            language_of(changed)[key] = None
+            yield changed, key
     yield {**config, AT_TOP: None}, AT_TOP
 
 
