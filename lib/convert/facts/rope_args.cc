@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -20,7 +21,7 @@ namespace {
 enum class Stretching : u8 { kNone, kYarn, kLatentYarn, kLlama3, kLinear, kUnsaid };
 
 Stretching stretching_of(const ModelConfig& m, const RopeEntries& rope) {
-  if (rope.type.empty() || std::ranges::find(kPlainRopes, rope.type) != kPlainRopes.end())
+  if (rope.type.empty() || std::ranges::find(kPlainRopes, rope.type) != std::end(kPlainRopes))
     return Stretching::kNone;
   if (m.mla.kv_lora > 0) return rope.type == "yarn" ? Stretching::kLatentYarn : Stretching::kUnsaid;
   if (!rope.some_layers.empty()) return Stretching::kUnsaid;
@@ -89,13 +90,18 @@ bool states_interpolation(const ModelConfig& model, const RunEntries& entries) {
   return is_rotary(model) && stretching_of(model, entries.rope) == Stretching::kLinear;
 }
 
+std::string unread_share(const ModelConfig& model, const RopeEntries& rope) {
+  if (rope.unread_percent == 0 || rope.unread_percent == 1) return "";
+  return cat("config.json says that the part ", rope.unread_percent,
+             " of each head is rotated, which transformers' class of ", escaped(model.model_type),
+             " does not compute with");
+}
+
 void note_unsaid_rope(const ModelConfig& model, const RunEntries& entries, Notes& notes) {
   const RopeEntries& rope = entries.rope;
   if (!is_rotary(model)) return;
-  if (rope.unread_percent > 0 && rope.unread_percent != 1)
-    notes.note(cat("config.json says that the part ", rope.unread_percent,
-                   " of each head is rotated, which transformers' class of ", escaped(model.model_type),
-                   " does not compute with: the args say that heads are rotated whole"));
+  if (const std::string share = unread_share(model, rope); !share.empty())
+    notes.note(cat(share, ": the args say that heads are rotated whole"));
   if (!rope.of_kinds.empty())
     notes.note(cat("the args do not say how the rotary embeddings of kinds of layers are stretched (",
                    listed(rope.of_kinds), "): Megatron has arguments for all layers together"));

@@ -4,6 +4,7 @@
 //   {"rope_type": "dynamic", "factor": 2.0}    nothing, and a warning
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,9 @@ ArgField::Value number_value(double value);
 bool is_rotary(const ModelConfig& model);
 // Whether args have a field for the linear stretching of the rotary embeddings.
 bool states_interpolation(const ModelConfig& model, const RunEntries& entries);
+// A sentence about a share of each head that config.json gives and the model's class does not compute with;
+// "": there is no such share.
+std::string unread_share(const ModelConfig& model, const RopeEntries& rope);
 // Adds a note or a warning for each way in which config.json stretches rotary embeddings that args cannot
 // say. Every conversion that makes args has these notes.
 void note_unsaid_rope(const ModelConfig& model, const RunEntries& entries, Notes& notes);

@@ -240,7 +240,7 @@ class ArgsComparison {
       const std::string expected = expected_of(row);
       if (!found || expected.empty() || *found == expected || means_same(row, *found, expected)) continue;
       if (*found == row.usual && !describes_model()) continue;
-      out.push_back({name_of(row), *found, expected, row.unlike, row.key, row.means});
+      out.push_back({name_of(row), *found, expected, row.unlike, row.key, row.means, why(row)});
     }
     return out;
   }
@@ -277,6 +277,10 @@ class ArgsComparison {
   std::string expected_of(const FactRow& row) const {
     auto at = config_.find(row.name);
     return at == config_.end() ? std::string(row.without) : at->second;
+  }
+
+  std::string why(const FactRow& row) const {
+    return row.name == "rotary_percent" ? unread_share(model_, entries_.rope) : std::string();
   }
 
   bool is_of_type(std::string_view front) const { return model_.model_type.starts_with(front); }

@@ -36,6 +36,7 @@ struct UnlikeArg {
   Unlike unlike;
   std::string_view key;    // of config.json; "": its model_type decides
   std::string_view means;  // what the run's value means, for kBytes
+  std::string why;  // a sentence: why config.json means another value than the key has; "": it does not
 };
 
 // The facts that differ, in the order of the table, and where the run says them.

@@ -41,8 +41,9 @@ Error other_model(const Store& store, const HfModel& model, const UnlikeArgs& un
 // "rotary_base is 1000000 in the args of the run; config.json says 10000 (rope_theta)".
 Finding warning_of(const UnlikeArg& u, const UnlikeArgs& unlike, const HfModel& model) {
   Finding out{.code = Code::kContradiction, .file = cat(model.path, "/config.json"), .warning = true};
-  out.message = cat(u.name, " is ", u.in_run, " in ", unlike.where, " of the run, and ", u.in_config,
-                    " by config.json", u.key.empty() ? std::string() : cat(" (", u.key, ")"));
+  out.message =
+      cat(u.name, " is ", u.in_run, " in ", unlike.where, " of the run, and ", u.in_config, " by config.json",
+          u.key.empty() ? std::string() : cat(" (", u.key, ")"), u.why.empty() ? "" : ": ", u.why);
   out.help = "a model with this config.json computes something else than the run did, if the run is right";
   return out;
 }

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,13 +27,13 @@ inline constexpr std::string_view kTopExperts[] = {"num_experts_per_tok", "top_k
 // The objects of rotary embeddings: what the second does not say is in the first.
 inline constexpr std::string_view kRopeObjects[] = {"rope_scaling", "rope_parameters"};
 inline constexpr std::string_view kSarvamYarn = "deepseek_yarn";  // Sarvam's word for "yarn"
-// The types of rotary embeddings in any release of transformers. The first ones stretch nothing: "mrope",
-// "ernie_3d" and "xdrope" are words for sections of a head, which have positions of their own. "su" is an
-// older word for "longrope", "ntk_alpha" HunYuan's for a kind of "dynamic".
-inline constexpr std::string_view kRopeTypes[] = {"default", "mrope", "ernie_3d",  "xdrope",       "linear",
-                                                  "dynamic", "yarn",  "longrope",  "proportional", "llama3",
-                                                  "axial",   "su",    kSarvamYarn, "ntk_alpha"};
-inline constexpr std::span<const std::string_view> kPlainRopes(kRopeTypes, 4);
+// The types of rotary embeddings in any release of transformers: those that stretch nothing, and those that
+// do. "mrope", "ernie_3d" and "xdrope" are words for sections of a head, which have positions of their own.
+// "su" is an older word for "longrope", "ntk_alpha" HunYuan's for a kind of "dynamic".
+inline constexpr std::string_view kPlainRopes[] = {"default", "mrope", "ernie_3d", "xdrope"};
+inline constexpr std::string_view kStretchedRopes[] = {"linear",       "dynamic",  "yarn",  "longrope",
+                                                       "proportional", "llama3",   "axial", "su",
+                                                       kSarvamYarn,    "ntk_alpha"};
 
 // How positions enter the attention: rotary embeddings and the way in which they are stretched.
 struct RopeEntries {

@@ -148,7 +148,7 @@ TEST(RunEntries, NameTheLayersThatAloneAreStretched) {
   EXPECT_EQ(entries_of(R"({"model_type": "olmo2"})").rope.some_layers, "");
 }
 
-// tests/judges/limits_of_entries.py asks the classes.
+// tests/judges/absent_ropes.py asks the classes.
 TEST(RunEntries, HaveTheShareThatTheClassReads) {
   auto share = [](const char* type, std::string_view entry, bool own_code) {
     const RopeEntries rope = entries_of(cat(R"({"model_type": ")", type, "\", ", entry, "}"), own_code).rope;
