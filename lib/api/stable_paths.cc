@@ -62,7 +62,7 @@ std::string StablePaths::as_given(std::string_view text) const {
     const std::string_view rest = text.substr(at);
     const bool word = at == 0 || !in_path(text[at - 1]);
     if (word && begins_with(rest, absolute_)) {
-      // A path of the caller's may begin with the folder and is shown whole.
+      // An absolute path of the caller may begin with the folder, and is shown whole.
       const std::size_t end = std::ranges::find_if_not(rest, in_path) - rest.begin();
       out += rest.substr(0, end), at += end;
     } else if (word && begins_with(rest, relative_)) {

@@ -256,12 +256,14 @@ class Package(unittest.TestCase):
     def test_errors_show_paths_as_they_were_given(self):
         before = os.getcwd()
         self.addCleanup(os.chdir, before)
-        cut = "model-00001-of-00002.safetensors"
         with tempfile.TemporaryDirectory() as folder:
-            for name in ("good", "bad", "deep/bad"):
-                shutil.copytree(TINY_MODEL, os.path.join(folder, name))
+            shutil.copytree(TINY_MODEL, os.path.join(folder, "good"))
+            shutil.copytree(os.path.join(DATA, "adapters", "target_parameters", "adapter"), os.path.join(folder, "adapter"))
             for name in ("bad", "deep/bad"):
-                os.truncate(os.path.join(folder, name, cut), 1500)
+                os.makedirs(os.path.join(folder, name))
+                shutil.copy(os.path.join(TINY_MODEL, "config.json"), os.path.join(folder, name))
+                with open(os.path.join(folder, name, "model.safetensors"), "wb") as f:
+                    f.write(b"cut")
             mckpt.convert(TINY_MODEL, os.path.join(folder, "run"), to="fsdp", tp=2, progress=False)
             with open(os.path.join(folder, "bad.json"), "w") as f:
                 f.write("{")
@@ -285,25 +287,25 @@ class Package(unittest.TestCase):
             refused(mckpt.open, "Qwen/Qwen3-0.6B", "Qwen/Qwen3-0.6B", "downloads nothing")
             refused(mckpt.open, "~/Qwen3", "~/Qwen3", "only a shell")
             for path in ("bad", "deep/bad", "./deep/bad", "deep/../bad", deep + "/bad"):
-                refused(mckpt.open, path, f"{path}/{cut}")
-            refused(mckpt.open, f"bad/{cut}", f"bad/{cut}")
+                refused(mckpt.open, path, f"{path}/model.safetensors")
+            refused(mckpt.open, "bad/model.safetensors", "bad/model.safetensors")
             for path in ("nothere", deep + "/nothere"):
                 refused(mckpt.open_as_fsdp, "run", path, assets=path)
-                refused(mckpt.open, "good", path, base=path)
+                refused(mckpt.open, "adapter", path, base=path)
             refused(mckpt.open_as_fsdp, "run", "bad.json", map_file="bad.json")
 
             os.chdir("/")  # here each path with a slash in front of it is in the folder
             with self.assertRaises(mckpt.Error) as raised:
                 mckpt.open(folder[1:] + "/bad")
-            self.assertEqual(raised.exception.file, f"{folder[1:]}/bad/{cut}")
+            self.assertEqual(raised.exception.file, f"{folder[1:]}/bad/model.safetensors")
 
             os.chdir(folder)  # an error of a later read, in another folder
             with mckpt.open("good") as ckpt:
                 os.chdir("/")
-                os.truncate(os.path.join(folder, "good", cut), 1500)
+                os.truncate(os.path.join(folder, "good", "model-00001-of-00002.safetensors"), 1500)
                 with self.assertRaises(mckpt.Error) as raised:
                     ckpt["model.layers.0.self_attn.q_proj.weight"].digest()
-                self.assertEqual(raised.exception.file, f"good/{cut}")
+                self.assertEqual(raised.exception.file, "good/model-00001-of-00002.safetensors")
             os.chdir(before)
 
     def test_a_closed_checkpoint_says_so(self):

@@ -11,7 +11,7 @@
 namespace mckpt::impl {
 namespace {
 
-// Names of values that are more than words, beside those of paths.
+// Names of values that are neither words nor paths.
 constexpr std::pair<std::string_view, Takes> kValues[] = {
     {"", Takes::kNothing},    {"N", Takes::kNumber},       {"X", Takes::kNumber},
     {"SIZE", Takes::kNumber}, {"SECONDS", Takes::kNumber}, {"ROWS", Takes::kNumber},
