@@ -2,11 +2,11 @@
 #include "mckpt/checkpoint.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <mutex>
 
 #include "api/boundary.h"
 #include "api/public_notes.h"
+#include "api/stable_paths.h"
 #include "convert/asked/results.h"
 #include "convert/asked/words.h"
 #include "convert/dialects/fsdp/packed_by.h"
@@ -45,6 +45,7 @@ struct Checkpoint::State {
   impl::StoreFiles files{store, impl::StoreFiles::For::kLong};
   std::mutex mutex{};                                         // of `readers`
   std::vector<std::unique_ptr<impl::SliceReader>> readers{};  // that no thread uses
+  impl::StablePaths paths{};                                  // of the files
   std::string path{};                                         // of the store, as the caller sees it
 
   void index() {
@@ -69,55 +70,11 @@ struct Checkpoint::State {
   }
 };
 
-namespace {
-
-// The folder in which relative paths are, with a slash behind it; "": it is not known.
-std::string current_folder() {
-  std::error_code fault;
-  const std::string folder = std::filesystem::current_path(fault).string();
-  return fault ? "" : impl::cat(folder, folder.ends_with('/') ? "" : "/");
-}
-
-// Paths that stay the same when the program changes its folder: files are opened anew under them.
-class StablePaths {
- public:
-  // Returns what `open` returns for the path and the options that are stable. An error about a path that is
-  // not found has it as the caller gave it.
-  template <typename Options, typename Fn>
-  auto opened(const std::string& path, const Options& options, Fn&& open) const {
-    try {
-      Options stable = options;
-      std::optional<std::string>& base = files_of(stable).base;
-      if (base) base = of(*base);
-      return open(of(path), stable);
-    } catch (const impl::Error& e) {
-      if (e.code() != impl::Code::kNotFound) throw;
-    }
-    return open(path, options);
-  }
-  // The path of an open store as it follows from the path that the caller gave.
-  std::string as_given(const std::string& root, const std::string& given) const {
-    const bool relative = !given.starts_with('/') && !folder_.empty() && root.starts_with(folder_);
-    return relative ? root.substr(folder_.size()) : root;
-  }
-
- private:
-  static OpenOptions& files_of(OpenOptions& options) { return options; }
-  static OpenOptions& files_of(SourceOptions& options) { return options.model.files; }
-  std::string of(const std::string& path) const {
-    return path.empty() || path.starts_with('/') ? path : folder_ + path;
-  }
-
-  std::string folder_ = current_folder();
-};
-
-}  // namespace
-
 // Makes the objects, whose constructor is private.
 struct CheckpointAccess {
-  static Checkpoint make(std::unique_ptr<Checkpoint::State> state, const StablePaths& paths,
-                         const std::string& given) {
-    state->path = paths.as_given(state->store.root(), given);
+  static Checkpoint make(std::unique_ptr<Checkpoint::State> state, impl::StablePaths paths) {
+    state->path = paths.as_given(state->store.root());
+    state->paths = std::move(paths);
     state->index();
     return Checkpoint(std::move(state));
   }
@@ -186,7 +143,7 @@ std::vector<Finding> Checkpoint::findings() const {
 }
 
 std::string Checkpoint::writer_json() const {
-  return impl::guarded([&] {
+  return state_->paths.guarded([&] {
     const impl::Store& store = state_->on_disk;
     const std::optional<impl::ShardFacts> shard = impl::shard_facts(store);
     const std::optional<impl::PackedBy> packing = impl::packed_by(store);
@@ -210,7 +167,7 @@ std::vector<Object> Checkpoint::objects() const {
 }
 
 std::optional<std::string> Checkpoint::object_literal(std::string_view name) const {
-  return impl::guarded([&]() -> std::optional<std::string> {
+  return state_->paths.guarded([&]() -> std::optional<std::string> {
     const impl::Store& store = state_->store;
     auto at = std::ranges::find(store.objects(), name, &impl::Object::name);
     if (at == store.objects().end())
@@ -224,7 +181,7 @@ std::optional<std::string> Checkpoint::object_literal(std::string_view name) con
 }
 
 std::vector<std::string> Checkpoint::names(std::string_view glob) const {
-  return impl::guarded([&] {
+  return state_->paths.guarded([&] {
     std::vector<std::string> out;
     for (i64 t : impl::TensorChoice{std::string(glob)}.choose(state_->store))
       out.emplace_back(state_->store.name(t));
@@ -233,7 +190,7 @@ std::vector<std::string> Checkpoint::names(std::string_view glob) const {
 }
 
 std::vector<std::string> Checkpoint::names_in_file_order() const {
-  return impl::guarded([&] {
+  return state_->paths.guarded([&] {
     std::vector<std::string> out;
     for (i64 t : impl::file_order(state_->store)) out.emplace_back(state_->store.name(t));
     return out;
@@ -245,7 +202,7 @@ bool Checkpoint::has(std::string_view name) const { return state_->numbers.conta
 Tensor Checkpoint::tensor(std::string_view name) const { return sliced(name, ""); }
 
 std::vector<TensorChunk> Checkpoint::chunks(std::string_view name) const {
-  return impl::guarded([&] {
+  return state_->paths.guarded([&] {
     const impl::Store& store = state_->store;
     i64 tensor = state_->number(name);
     std::vector<TensorChunk> out;
@@ -264,12 +221,12 @@ std::vector<TensorChunk> Checkpoint::chunks(std::string_view name) const {
 }
 
 Tensor Checkpoint::sliced(std::string_view name, std::string_view slice) const {
-  return impl::guarded(
+  return state_->paths.guarded(
       [&] { return described(state_->store, part_of(state_->store, state_->number(name), slice)); });
 }
 
 std::vector<std::byte> Checkpoint::read(std::string_view name, std::string_view slice) const {
-  return impl::guarded([&] {
+  return state_->paths.guarded([&] {
     Part part = part_of(state_->store, state_->number(name), slice);
     std::vector<std::byte> bytes(static_cast<std::size_t>(described(state_->store, part).bytes));
     state_->read(part.tensor, part.ranges, bytes);
@@ -278,7 +235,7 @@ std::vector<std::byte> Checkpoint::read(std::string_view name, std::string_view 
 }
 
 void Checkpoint::read_into(std::string_view name, std::string_view slice, std::span<std::byte> to) const {
-  impl::guarded([&] {
+  state_->paths.guarded([&] {
     Part part = part_of(state_->store, state_->number(name), slice);
     i64 bytes = described(state_->store, part).bytes;
     if (bytes != std::ssize(to))
@@ -291,7 +248,7 @@ void Checkpoint::read_into(std::string_view name, std::string_view slice, std::s
 }
 
 std::optional<TensorStretch> Checkpoint::stretch(std::string_view name) const {
-  return impl::guarded([&]() -> std::optional<TensorStretch> {
+  return state_->paths.guarded([&]() -> std::optional<TensorStretch> {
     const impl::Store& store = state_->store;
     i64 tensor = state_->number(name);
     impl::StoreFiles files(store);
@@ -302,7 +259,7 @@ std::optional<TensorStretch> Checkpoint::stretch(std::string_view name) const {
 }
 
 std::string Checkpoint::digest(std::string_view name) const {
-  return impl::guarded([&] {
+  return state_->paths.guarded([&] {
     i64 tensor = state_->number(name);
     std::string digest = impl::tensor_digests(state_->store, {&tensor, 1}, 1).front();
     check_unchanged(state_->store.opening());
@@ -311,7 +268,7 @@ std::string Checkpoint::digest(std::string_view name) const {
 }
 
 Statistics Checkpoint::statistics(std::string_view name, int threads) const {
-  return impl::guarded([&] {
+  return state_->paths.guarded([&] {
     impl::check_threads(threads);
     i64 tensor = state_->number(name);
     impl::TensorStats s = impl::tensor_stats(state_->store, {&tensor, 1}, 0, threads, [](i64) {}).front();
@@ -321,7 +278,7 @@ Statistics Checkpoint::statistics(std::string_view name, int threads) const {
 }
 
 Statistics Checkpoint::slice_statistics(std::string_view name, std::string_view slice) const {
-  return impl::guarded([&] {
+  return state_->paths.guarded([&] {
     std::vector<std::byte> bytes = read(name, slice);
     impl::TensorStats s = impl::stats_of(state_->store.dtype(state_->number(name)),
                                          {reinterpret_cast<const impl::u8*>(bytes.data()), bytes.size()});
@@ -332,6 +289,16 @@ Statistics Checkpoint::slice_statistics(std::string_view name, std::string_view 
 
 namespace {
 
+// Calls open(path, options) with paths that stay the same.
+template <typename Options, typename Fn>
+Checkpoint opened(std::string path, Options options, Fn&& open) {
+  impl::StablePaths paths;
+  return impl::guarded([&] {
+    paths.keep(path, options);
+    return paths.guarded([&] { return CheckpointAccess::make(open(path, options), paths); });
+  });
+}
+
 std::unique_ptr<impl::Store> store_at(const std::string& path, const OpenOptions& options) {
   return impl::open_store(path, impl::opening_of(options, {{path}}));
 }
@@ -339,41 +306,33 @@ std::unique_ptr<impl::Store> store_at(const std::string& path, const OpenOptions
 }  // namespace
 
 Checkpoint open(const std::string& path, const OpenOptions& options) {
-  return impl::guarded([&] {
+  return opened(path, options, [](const std::string& at, const OpenOptions& how) {
     using State = CheckpointAccess::State;
-    const StablePaths paths;
-    std::unique_ptr<impl::Store> store = paths.opened(path, options, store_at);
+    std::unique_ptr<impl::Store> store = store_at(at, how);
     const impl::Store& opened = *store;
-    return CheckpointAccess::make(
-        std::unique_ptr<State>(new State{std::move(store), nullptr, opened, opened}), paths, path);
+    return std::unique_ptr<State>(new State{std::move(store), nullptr, opened, opened});
   });
 }
 
 Checkpoint open_local(const std::string& path, const OpenOptions& options) {
-  return impl::guarded([&] {
+  return opened(path, options, [](const std::string& at, const OpenOptions& how) {
     using State = CheckpointAccess::State;
-    const StablePaths paths;
-    std::shared_ptr<impl::Store> store = paths.opened(path, options, store_at);
+    std::shared_ptr<impl::Store> store = store_at(at, how);
     std::unique_ptr<impl::Store> local = impl::local_view(store);
     const impl::Store& view = *local;
-    return CheckpointAccess::make(std::unique_ptr<State>(new State{std::move(local), nullptr, view, *store}),
-                                  paths, path);
+    return std::unique_ptr<State>(new State{std::move(local), nullptr, view, *store});
   });
 }
 
 Checkpoint open_as_fsdp(const std::string& path, const SourceOptions& options) {
-  return impl::guarded([&] {
+  return opened(path, options, [](const std::string& at, const SourceOptions& given) {
     using State = CheckpointAccess::State;
-    const StablePaths paths;
-    auto model = paths.opened(path, options, [](const std::string& from, const SourceOptions& given) {
-      impl::OpenAs how{.source = from, .how = impl::checkpoint_options(given, {{from}})};
-      return std::make_unique<impl::Opened>(
-          impl::open_sharded(impl::open_store(from, how.how.model.files), how));
-    });
+    impl::OpenAs how{.source = at, .how = impl::checkpoint_options(given, {{at}})};
+    auto model =
+        std::make_unique<impl::Opened>(impl::open_sharded(impl::open_store(at, how.how.model.files), how));
     const impl::Store& view = model->store();
     const impl::Store& disk = model->on_disk();
-    return CheckpointAccess::make(std::unique_ptr<State>(new State{nullptr, std::move(model), view, disk}),
-                                  paths, path);
+    return std::unique_ptr<State>(new State{nullptr, std::move(model), view, disk});
   });
 }
 

@@ -24,6 +24,14 @@ std::vector<std::string> flags_of(const Field& field) {
   return {name};
 }
 
+PathKind path_kind(std::string_view value) {
+  for (std::string_view name : {"DIR", "HF_DIR"})
+    if (value == name) return PathKind::kFolder;
+  for (std::string_view name : {"PATH", "SRC", "DST", "FILE", "MODEL|SHAPE", "SUBJECT"})
+    if (value == name) return PathKind::kAny;
+  return PathKind::kNone;
+}
+
 std::pair<std::string, std::string> dtype_rule_of(std::string_view text, std::string_view setting) {
   std::size_t equals = text.rfind('=');
   if (equals == text.npos)

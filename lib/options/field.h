@@ -98,6 +98,10 @@ class InSettingsAlone final : public FieldVisitor {
 std::vector<std::string> words_of(std::string_view words);
 // The flags of a field without their hyphens, the shown one first: "source-tp".
 std::vector<std::string> flags_of(const Field& field);
+// The kind of path that the help's name of a value stands for: "FILE", "DIR". By it an open checkpoint knows
+// the paths among its options, and the command line what to complete.
+enum class PathKind : u8 { kNone, kAny, kFolder };
+PathKind path_kind(std::string_view value);
 // Splits "GLOB=TYPE". The glob may contain '=' itself, so the last one counts. Throws kUsage without one.
 std::pair<std::string, std::string> dtype_rule_of(std::string_view text, std::string_view setting);
 // The parts of "a,b" and of several such texts, in one list.

@@ -227,15 +227,19 @@ class Package(unittest.TestCase):
             shutil.copytree(adapters, os.path.join(folder, "adapters"))
             shutil.copy(MIXED, os.path.join(folder, "file.safetensors"))
             mckpt.convert(TINY_MODEL, os.path.join(folder, "run"), to="fsdp", tp=2, progress=False)
+            mckpt.convert(TINY_MODEL, os.path.join(folder, "ranks"), to="ranks", tp=2, progress=False)
+            with open(os.path.join(folder, "map.json"), "w") as f:
+                json.dump({"base": "qwen3_moe", "unread": [{"name": "no.such", "reason": "for the test"}]}, f)
             shutil.copytree(os.path.join(DATA, "own_names", "fsdp2_bare", "checkpoint"), os.path.join(folder, "dcp"))
             os.chdir(folder)
             adapter = {"base": os.path.join("adapters", "base")}
             kinds = [("model", mckpt.open, {}), ("file.safetensors", mckpt.open, {}), ("run", mckpt.open, {}), ("./dcp", mckpt.open, {}), ("run", mckpt.open_as_fsdp, {}),
+                     ("run", mckpt.open_as_fsdp, {"assets": "model"}), ("ranks", mckpt.open_as_fsdp, {"map_file": "map.json"}),
                      (os.path.join("adapters", "adapter"), mckpt.open, adapter), (os.path.join("run", "..", "model"), mckpt.open, {}), ("dcp/__0_0.distcp", mckpt.open, {"local": True})]
             for path, opened, words in kinds:
-                with self.subTest(path, opened=opened.__name__):
+                with self.subTest(path, opened=opened.__name__, **words):
                     os.chdir(folder)
-                    absolute = {key: os.path.abspath(value) if key == "base" else value for key, value in words.items()}
+                    absolute = {key: os.path.abspath(value) if key != "local" else value for key, value in words.items()}
                     with opened(path, **words) as ckpt, opened(os.path.join(folder, path), **absolute) as same:
                         shown = os.path.relpath(same.path, folder)
                         self.assertEqual(os.path.normpath(ckpt.path), shown)
@@ -247,6 +251,61 @@ class Package(unittest.TestCase):
                                 mckpt.tensor.MAPPED_FROM = 0
                                 other = same[name]
                                 self.assertEqual((tensor.digest(), tensor.statistics(), tensor.tobytes(), tensor.chunks()), (other.digest(), other.statistics(), other.tobytes(), other.chunks()))
+            os.chdir(before)
+
+    def test_errors_show_paths_as_they_were_given(self):
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(TINY_MODEL, os.path.join(folder, "good"))
+            shutil.copytree(os.path.join(DATA, "adapters", "target_parameters", "adapter"), os.path.join(folder, "adapter"))
+            for name in ("bad", "deep/bad"):
+                os.makedirs(os.path.join(folder, name))
+                shutil.copy(os.path.join(TINY_MODEL, "config.json"), os.path.join(folder, name))
+                with open(os.path.join(folder, name, "model.safetensors"), "wb") as f:
+                    f.write(b"cut")
+            mckpt.convert(TINY_MODEL, os.path.join(folder, "run"), to="fsdp", tp=2, progress=False)
+            with open(os.path.join(folder, "bad.json"), "w") as f:
+                f.write("{")
+
+            def refused(opened, path, file, help_="", **words):
+                with self.subTest(path, **words):
+                    os.chdir(folder)
+                    with self.assertRaises(mckpt.Error) as raised:
+                        opened(path, **words)
+                    error = raised.exception
+                    self.assertEqual(error.file, file)
+                    self.assertIn(help_, error.help)
+                    if not file.startswith("/"):
+                        self.assertNotIn(folder, f"{error} {error.help} {error.notes}")
+
+            deep = os.path.join(folder, "deep")
+            refused(mckpt.open, "nothere", "nothere", "name a file or folder")
+            refused(mckpt.open, "god", "god", "did you mean good?")
+            refused(mckpt.open, "deep/bat", "deep/bat", "did you mean deep/bad?")
+            refused(mckpt.open, f"{deep}/bat", f"{deep}/bat", f"did you mean {deep}/bad?")
+            refused(mckpt.open, "Qwen/Qwen3-0.6B", "Qwen/Qwen3-0.6B", "downloads nothing")
+            refused(mckpt.open, "~/Qwen3", "~/Qwen3", "only a shell")
+            for path in ("bad", "deep/bad", "./deep/bad", "deep/../bad", deep + "/bad"):
+                refused(mckpt.open, path, f"{path}/model.safetensors")
+            refused(mckpt.open, "bad/model.safetensors", "bad/model.safetensors")
+            for path in ("nothere", deep + "/nothere"):
+                refused(mckpt.open_as_fsdp, "run", path, assets=path)
+                refused(mckpt.open, "adapter", path, base=path)
+            refused(mckpt.open_as_fsdp, "run", "bad.json", map_file="bad.json")
+
+            os.chdir("/")  # here each path with a slash in front of it is in the folder
+            with self.assertRaises(mckpt.Error) as raised:
+                mckpt.open(folder[1:] + "/bad")
+            self.assertEqual(raised.exception.file, f"{folder[1:]}/bad/model.safetensors")
+
+            os.chdir(folder)  # an error of a later read, in another folder
+            with mckpt.open("good") as ckpt:
+                os.chdir("/")
+                os.truncate(os.path.join(folder, "good", "model-00001-of-00002.safetensors"), 1500)
+                with self.assertRaises(mckpt.Error) as raised:
+                    ckpt["model.layers.0.self_attn.q_proj.weight"].digest()
+                self.assertEqual(raised.exception.file, "good/model-00001-of-00002.safetensors")
             os.chdir(before)
 
     def test_a_closed_checkpoint_says_so(self):

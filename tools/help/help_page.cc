@@ -6,17 +6,15 @@
 #include <iterator>
 
 #include "core/base/text.h"
+#include "options/field.h"
 
 namespace mckpt::impl {
 namespace {
 
-// Names of values that are more than words.
+// Names of values that are neither words nor paths.
 constexpr std::pair<std::string_view, Takes> kValues[] = {
-    {"", Takes::kNothing},       {"PATH", Takes::kPath},   {"SRC", Takes::kPath},
-    {"DST", Takes::kPath},       {"FILE", Takes::kPath},   {"MODEL|SHAPE", Takes::kPath},
-    {"SUBJECT", Takes::kPath},   {"DIR", Takes::kFolder},  {"HF_DIR", Takes::kFolder},
-    {"N", Takes::kNumber},       {"X", Takes::kNumber},    {"SIZE", Takes::kNumber},
-    {"SECONDS", Takes::kNumber}, {"ROWS", Takes::kNumber},
+    {"", Takes::kNothing},    {"N", Takes::kNumber},       {"X", Takes::kNumber},
+    {"SIZE", Takes::kNumber}, {"SECONDS", Takes::kNumber}, {"ROWS", Takes::kNumber},
 };
 
 template <typename Wanted>
@@ -30,6 +28,8 @@ std::vector<const HelpPage::Row*> chosen(const std::deque<HelpPage::Row>& rows, 
 }  // namespace
 
 Takes takes_of(std::string_view value_name) {
+  if (const PathKind path = path_kind(value_name); path != PathKind::kNone)
+    return path == PathKind::kFolder ? Takes::kFolder : Takes::kPath;
   auto row = std::ranges::find(kValues, value_name, &std::pair<std::string_view, Takes>::first);
   return row == std::end(kValues) ? Takes::kWord : row->second;
 }
