@@ -22,7 +22,7 @@ def row(t):
 
 
 def check_rank(tag, model, head, rank, lines):
-    grid = dict(part.split("=") for part in head[0].split()[1:])
+    grid = {name: int(size) for name, size in (part.split("=") for part in head[0].split()[1:])}
     got = [row(t) for t in mckpt.load(models.path(model), "cpu", rank=rank, threads=1, progress=False, **grid).values()]
     expect_equal(f"{tag} rank {rank}", [line for line in got if ".router.expert_bias " not in line], [line for line in lines if not line.startswith("buffer ")])
     expect_equal(f"{tag} rank {rank} buffers", sorted("buffer " + line for line in got if ".router.expert_bias " in line),
