@@ -24,9 +24,11 @@ namespace {
 // How many bytes are read to compute the tensor; 0 if it is not computed.
 i64 bytes_read(const Store& store, i64 tensor) {
   i64 bytes = 0;
-  for (i64 c = 0; c < store.chunk_count(tensor); c++)
-    if (const auto* made = dynamic_cast<const ComputedBytes*>(store.resolve(tensor, c).unpacked.get()))
+  for (i64 c = 0; c < store.chunk_count(tensor); c++) {
+    const ChunkData data = store.resolve(tensor, c);
+    if (const auto* made = dynamic_cast<const ComputedBytes*>(data.unpacked.get()))
       bytes += made->bytes_read();
+  }
   return bytes;
 }
 
