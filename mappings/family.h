@@ -77,8 +77,8 @@ struct Unread {
   std::string_view copy_of;  // the tensor it is a copy of; "" if it is not a copy
   std::string_view reason;
   Needs needs = Needs::kAlways;
-  bool of_map =
-      false;  // a map file names it: a row that reads it is told, and one that always does is refused
+  // The name stands in a map file. A row that reads the tensor is told, one that always reads it is refused.
+  bool of_map = false;
 };
 
 // A number that no entry of config.json has, only the code of the model: it is a dimension of a tensor.

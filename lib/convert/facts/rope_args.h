@@ -28,7 +28,7 @@ bool is_rotary(const ModelConfig& model);
 // Whether args have a field for the linear stretching of the rotary embeddings.
 bool states_interpolation(const ModelConfig& model, const RunEntries& entries);
 // A sentence about a share of each head that config.json gives and the model's class does not compute with;
-// "": there is no such share.
+// empty where config.json gives none, or the class computes with it.
 std::string unread_share(const ModelConfig& model, const RopeEntries& rope);
 // Adds a note or a warning for each way in which config.json stretches rotary embeddings that args cannot
 // say. Every conversion that makes args has these notes.

@@ -9,7 +9,7 @@ import shutil
 import struct
 
 from mckpt_tests.checks import expect, finish
-from mckpt_tests.folders import scratch
+from mckpt_tests.folders import safetensors, scratch
 from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA
 
@@ -21,15 +21,6 @@ with open(os.path.join(WHOLE, "expected.json")) as f:
 
 def path(*names):
     return os.path.join(folder.name, *names)
-
-
-def read(file):
-    with open(file, "rb") as f:
-        size = struct.unpack("<Q", f.read(8))[0]
-        header = json.loads(f.read(size))
-        header.pop("__metadata__", None)
-        data = f.read()
-    return {name: (e["dtype"], e["shape"], data[slice(*e["data_offsets"])]) for name, e in header.items()}
 
 
 def run(status, *command, words=()):
@@ -57,7 +48,7 @@ def with_version(name, source, version):
 for name in ("int3", "int5", "int6", "int7"):
     source = os.path.join(WHOLE, name)
     run(0, "convert", "dequantize", source, path(name), "-q", "--no-sync")
-    values = read(path(name, "model.safetensors"))
+    values = safetensors(path(name))
     for tensor, (dtype, shape, items) in values.items():
         want = EXPECTED.pop(f"{name}/{tensor}")
         expect(dtype == "BF16" and shape == want["shape"], f"{name} {tensor}: {dtype} {shape}")
@@ -66,7 +57,7 @@ for name in ("int3", "int5", "int6", "int7"):
     run(0, "verify", path(name), "--against", source)
     # Codes of today's version for the same values would be others, in the same number of words.
     run(0, "convert", "quantize", path(name), path(name + "_again"), "--to", "like-source", "--like", source, "-q", "--no-sync")
-    expect(read(path(name + "_again", "model.safetensors")) == read(os.path.join(source, "model.safetensors")), f"{name}: other codes")
+    expect(safetensors(path(name + "_again")) == safetensors(source), f"{name}: other codes")
 
     for version in ("0.8.0", "0.17.1", "0.15.0.1"):
         old = with_version(f"{name}_{version}", source, version)

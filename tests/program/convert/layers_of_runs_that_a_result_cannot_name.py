@@ -11,7 +11,7 @@ import tempfile
 
 from mckpt_tests.checks import expect, expect_equal, finish, need
 from mckpt_tests.hybrid_models import hybrid_model
-from mckpt_tests.program import run_mckpt
+from mckpt_tests.program import run_mckpt, run_says
 from mckpt_tests.setting import DATA
 
 need("torch")  # its classes are in .metadata
@@ -20,8 +20,7 @@ REMOVED, RENAMED = "as files of ranks have none", "get the names that the GPT mo
 
 
 def mckpt(*args, status=0):
-    run = run_mckpt(*args, timeout=60)
-    expect(run.returncode == status, f"{args}: exit status {run.returncode}, not {status}: {run.stdout[-300:]}{run.stderr[-900:]}")
+    run = run_says(status, *args)
     return run.stdout + run.stderr
 
 

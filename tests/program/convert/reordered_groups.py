@@ -9,7 +9,7 @@ import shutil
 import struct
 
 from mckpt_tests.checks import expect, finish
-from mckpt_tests.folders import scratch
+from mckpt_tests.folders import safetensors, scratch
 from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA
 
@@ -23,15 +23,6 @@ LAYER = "model.layers.1.mlp.up_proj.weight"  # 30 columns in 5 groups of 6
 
 def path(*names):
     return os.path.join(folder.name, *names)
-
-
-def read(file):
-    with open(file, "rb") as f:
-        size = struct.unpack("<Q", f.read(8))[0]
-        header = json.loads(f.read(size))
-        header.pop("__metadata__", None)
-        data = f.read()
-    return {name: (e["dtype"], e["shape"], data[slice(*e["data_offsets"])]) for name, e in header.items()}
 
 
 def run(status, *command, words=(), never=()):
@@ -80,7 +71,7 @@ WARNING = ("warning[MC2016]", "sound, with warnings", "mckpt convert dequantize 
 for name in sorted({key.split("/")[0] for key in EXPECTED}):
     source = os.path.join(ORDERED, name)
     run(0, "convert", "dequantize", source, path(name), "-q", "--no-sync")
-    values = read(path(name, "model.safetensors"))
+    values = safetensors(path(name))
     for tensor, (dtype, shape, items) in values.items():
         want = EXPECTED.pop(f"{name}/{tensor}")
         expect(dtype == TYPES.get(name, "BF16") and shape == want["shape"], f"{name} {tensor}: {dtype} {shape}")
@@ -98,7 +89,7 @@ for name in sorted({key.split("/")[0] for key in EXPECTED}):
     # Codes and scales under their own names, as they are.
     expect("_g_idx" in run(0, "ls", source), f"{name}: ls lacks the numbers of groups")
     run(0, "convert", "quantize", path(name), path(name + "_again"), "--scheme", "like-source", "--like", source, "-q", "--no-sync")
-    again, stored = read(path(name + "_again", "model.safetensors")), read(os.path.join(source, "model.safetensors"))
+    again, stored = safetensors(path(name + "_again")), safetensors(source)
     expect(again == stored, f"{name}: other codes: {[t for t in stored if again.get(t) != stored[t]]}")
 expect(not EXPECTED, f"not read: {sorted(EXPECTED)}")
 

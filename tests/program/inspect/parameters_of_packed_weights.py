@@ -1,11 +1,12 @@
 """`inspect` counts the parameters of packed weights as the model has them: every width of compressed-tensors in both packings, rows that do not
 fill their last word, codes of six bits, codes of four in signed bytes, and every width of GPTQ, which is not decoded."""
 import json
+import math
 import os
 import struct
 
 from mckpt_tests.checks import expect, finish
-from mckpt_tests.folders import scratch
+from mckpt_tests.folders import scratch, write_safetensors
 from mckpt_tests.program import run_mckpt
 from mckpt_tests.setting import DATA
 
@@ -17,16 +18,8 @@ CHECKS = 0
 def folder(tensors, quantization):
     path = os.path.join(temporary.name, str(CHECKS))
     os.makedirs(path)
-    header, data = {}, b""
-    for name, (dtype, shape, raw) in tensors.items():
-        size = SIZES[dtype]
-        for n in shape:
-            size *= n
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + size]}
-        data += bytes(size) if raw is None else raw
-    text = json.dumps(header).encode()
-    with open(path + "/model.safetensors", "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + data)
+    write_safetensors(path + "/model.safetensors",
+                      {name: (dtype, shape, bytes(SIZES[dtype] * math.prod(shape)) if raw is None else raw) for name, (dtype, shape, raw) in tensors.items()})
     with open(path + "/config.json", "w") as f:
         json.dump({"model_type": "mystery", "quantization_config": quantization}, f)
     return path
